@@ -48,7 +48,7 @@ unit_tests() {
     shift 2
     log=$root/build/cross/$name/unit.log
     if RUKH_GPU_TARGETS=${RUKH_GPU_TARGETS:-none} CARGO_PROFILE_DEV_DEBUG=none \
-        cargo test --quiet --lib --target "$target" -- "$@" >"$log" 2>&1; then
+        cargo test --quiet --lib -p rukh -p rukh-core -p rukh-cpu --target "$target" -- "$@" >"$log" 2>&1; then
         echo "$name: unit tests: $(sed -n 's/^test result: //p' "$log")"
     else
         cat "$log"

@@ -14,7 +14,7 @@ has() { grep -qw "$1" /proc/cpuinfo; }
 run() {
     level=$1
     echo "level $level: unit tests"
-    RUKH_CPU_ISA=$level cargo test --quiet --lib providers::cpu
+    RUKH_CPU_ISA=$level cargo test --quiet -p rukh-cpu
     if [ "$quick" != quick ]; then
         echo "level $level: the standard's cases"
         RUKH_CPU_ISA=$level RUKH_ONNX_DATA=${RUKH_ONNX_DATA:-$PWD/build/onnx-data} \
@@ -40,8 +40,8 @@ if [ "$(uname -m)" != x86_64 ] || ! command -v qemu-x86_64 >/dev/null; then
     echo "qemu-user: not run, it is for x86-64 and the command qemu-x86_64"
     exit 0
 fi
-tests=$(cargo test --quiet --lib --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\/rukh-[^"]*\)".*/\1/p' | tail -n 1)
+tests=$(cargo test --quiet -p rukh-cpu --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\/rukh_cpu-[^"]*\)".*/\1/p' | tail -n 1)
 for cpu in qemu64 Haswell; do
     echo "qemu-user as $cpu: unit tests"
-    qemu-x86_64 -cpu $cpu "$tests" --quiet providers::cpu
+    qemu-x86_64 -cpu $cpu "$tests" --quiet
 done

@@ -9,15 +9,12 @@
 pub mod capi;
 
 mod artifact;
-mod error;
-mod graph;
 mod hip;
 mod memory;
 mod model;
-mod ops;
 mod passes;
 mod plan;
 mod providers;
 mod session;
-mod tensor;
-mod threads;
+
+use rukh_core::{error, graph, ops, tensor, threads};

@@ -44,7 +44,7 @@ fn the_index_names_every_page() {
 }
 
 /// The first part of a path that the project's files have.
-const FOLDERS: [&str; 20] = [
+const FOLDERS: [&str; 22] = [
     "abi",
     "benches",
     "bindings",
@@ -52,6 +52,8 @@ const FOLDERS: [&str; 20] = [
     "cli",
     "client",
     "cmake",
+    "core",
+    "cpu",
     "docs",
     "examples",
     "fuzz",

@@ -38,9 +38,18 @@ fn no_file_is_too_long() {
 fn files_of_tests_are_named_alike() {
     let mut odd: Vec<String> = Vec::new();
     for file in files(&["rs"]).into_iter().filter(|file| {
-        ["src/", "cli/src/", "client/src/", "generate/src/", "onnxruntime-ep/src/", "triton/src/"]
-            .iter()
-            .any(|folder| file.starts_with(folder))
+        [
+            "src/",
+            "core/src/",
+            "cpu/src/",
+            "cli/src/",
+            "client/src/",
+            "generate/src/",
+            "onnxruntime-ep/src/",
+            "triton/src/",
+        ]
+        .iter()
+        .any(|folder| file.starts_with(folder))
     }) {
         if !is_well_named(&file) {
             odd.push(file.clone());

@@ -1,12 +1,8 @@
-//! How operators run: one folder for each kind of device.
+//! How operators run: one folder for each kind of device. That of the CPU is a crate of its own.
 
-pub(crate) mod cpu;
 pub(crate) mod hip;
-mod ints;
-mod node;
-pub(crate) mod packs;
-mod resample;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use node::{Argument, NodeContext, arguments};
+pub(crate) use rukh_core::provider::{Argument, NodeContext, arguments, ints, packs, resample};
+pub(crate) use rukh_cpu as cpu;

@@ -1,0 +1,183 @@
+//! Attention whose queries share keys and values, with its cache (domain com.microsoft).
+
+use std::sync::Arc;
+
+use crate::graph::{Dim, Fact};
+
+use super::Scores;
+use super::multi_head::{check_bias, check_split, read_heads, read_scale};
+use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
+
+/// Inputs: queries (or queries, keys and values side by side), keys, values, caches of keys and values,
+/// the index of each sample's last key, the longest total length, cosines, sines, positions, attention
+/// bias, sinks, scales of quantised caches, weights of the normalisation of queries and keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupQueryAttention {
+    pub heads: usize,
+    pub kv_heads: usize,
+    /// One by the root of the head size where it is `None`.
+    pub scale: Option<f32>,
+    /// 0 for none.
+    pub softcap: f32,
+    pub causal: bool,
+    /// Keys that a query sees: its own and those before it; `None` is all.
+    pub window: Option<usize>,
+    /// Whether the softmax has one more score, 0.
+    pub smooth: bool,
+    /// Whether queries and keys are rotated, and then whether neighbours are pairs.
+    pub rotary: Option<bool>,
+    /// What output 3 holds.
+    pub scores: Option<Scores>,
+    /// Added to the mean square of the rows that are normalised.
+    pub norm_epsilon: f32,
+}
+
+impl GroupQueryAttention {
+    /// Size of a head, where a row of queries has so many columns.
+    pub fn size(&self, columns: usize, packed: bool) -> usize {
+        columns / if packed { self.heads + 2 * self.kv_heads } else { self.heads }
+    }
+}
+
+impl Operator for GroupQueryAttention {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        if cx.has(1) != cx.has(2) {
+            return Err(cx.input_error(1, "key and value go together"));
+        }
+        if cx.has(3) != cx.has(4) {
+            return Err(cx.input_error(3, "past_key and past_value go together"));
+        }
+        if self.rotary.is_some() && !(cx.has(7) && cx.has(8)) {
+            return Err(cx.input_error(7, "do_rotary needs cos_cache and sin_cache"));
+        }
+        if cx.has(14) != cx.has(15) {
+            return Err(cx.input_error(14, "q_norm_weight and k_norm_weight go together"));
+        }
+        let Some([batch, rows, columns]) = cx.shape_of_rank(0, 3)? else { return Ok(()) };
+        let (heads, kv_heads) = (Dim::from(self.heads), Dim::from(self.kv_heads));
+        let parts = if cx.has(1) { self.heads } else { self.heads + 2 * self.kv_heads };
+        check_split(cx, 0, columns, parts)?;
+        let size = columns.floor_div(&Dim::from(parts));
+        for i in [1, 2] {
+            if let Some(given) = cx.shape_of_rank(i, 3)? {
+                for (d, want) in [(0, batch), (1, rows), (2, &size.mul(&kv_heads))] {
+                    cx.equal(i, &format!("its dimension {d}"), want, &given[d])?;
+                }
+            }
+        }
+        if let Some(lengths) = cx.shape(5)
+            && let Some(product) = lengths.iter().try_fold(1, |n, d| Some(n * d.known()?))
+        {
+            cx.equal(5, "its number of elements", batch, &Dim::Known(product))?;
+        }
+        if let Some(sinks) = cx.shape_of_rank(11, 1)? {
+            cx.equal(11, "its length", &heads, &sinks[0])?;
+        }
+        for i in [14, 15] {
+            if let Some(weight) = cx.shape_of_rank(i, 1)? {
+                cx.equal(i, "its length", &size, &weight[0])?;
+            }
+        }
+        let total = cx.ints(6).and_then(|n| n.first().cloned());
+        let mut capacity = total.clone();
+        if let Some(past) = cx.shape_of_rank(3, 4)? {
+            for (i, want) in [(0, batch), (1, &kv_heads), (3, &size)] {
+                cx.equal(3, &format!("its dimension {i}"), want, &past[i])?;
+            }
+            if let Some(values) = cx.shape_of_rank(4, 4)? {
+                for (i, want) in past.iter().enumerate() {
+                    cx.equal(4, &format!("its dimension {i}"), want, &values[i])?;
+                }
+            }
+            capacity = capacity.map(|n| n.max_of(&past[2]));
+        } else if cx.has(3) {
+            capacity = None;
+        }
+        let fit = [batch, &heads, rows];
+        check_bias(cx, 10, fit, total.as_ref())?;
+        let capacity = capacity.unwrap_or_else(|| cx.unknown());
+        let total = total.unwrap_or_else(|| cx.unknown());
+        let present = vec![batch.clone(), kv_heads, capacity, size.clone()];
+        cx.set_shape(0, vec![batch.clone(), rows.clone(), heads.mul(&size)]);
+        cx.set_shape(1, present.clone());
+        cx.set_shape(2, present);
+        cx.set_shape(3, vec![batch.clone(), heads, rows.clone(), total]);
+        Ok(())
+    }
+
+    /// The total length, where keys and values of the past come in a buffer that has room for it.
+    fn limited_shape_input(&self, inputs: &[Option<Fact>]) -> Option<(usize, i64)> {
+        let given = |i: usize| inputs.get(i).and_then(Option::as_ref);
+        // Scores and a bias have as many columns as there are keys.
+        if self.scores.is_some() || given(10).is_some() {
+            return None;
+        }
+        let room = given(3)?.shape.as_ref()?.get(2)?.known()?;
+        Some((6, room))
+    }
+}
+
+fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+    let (heads, kv_heads) = (read_heads(a, "num_heads")?, read_heads(a, "kv_num_heads")?);
+    if heads % kv_heads != 0 {
+        let reason = format!("{kv_heads} is not allowed; allowed are divisors of the {heads} query heads");
+        return Err(OpError::attribute("kv_num_heads", reason));
+    }
+    let window = match a.int("local_window_size", -1)? {
+        -1 => None,
+        n if n > 0 => Some(n as usize),
+        n => {
+            let reason = format!("{n} is not allowed; allowed are -1 and numbers from 1");
+            return Err(OpError::attribute("local_window_size", reason));
+        }
+    };
+    let causal = a.flag("causal", true)?;
+    if !causal && window.is_some() {
+        return Err(OpError::attribute("local_window_size", "without causal it must be -1"));
+    }
+    for name in ["k_quant_type", "v_quant_type"] {
+        let given = a.string(name, "NONE")?;
+        if given != "NONE" {
+            return Err(OpError::Unsupported(format!("{name} {given}: quantised caches are not supported")));
+        }
+    }
+    a.ignore("kv_cache_bit_width");
+    if a.flag("sliding_window_cache", false)? {
+        return Err(OpError::Unsupported("sliding_window_cache is not supported".into()));
+    }
+    let interleaved = a.flag("rotary_interleaved", false)?;
+    let scores = match a.int("qk_output", 0)? {
+        0 => None,
+        1 => Some(Scores::Biased),
+        2 => Some(Scores::Probabilities),
+        n => {
+            let reason = format!("{n} is not allowed; allowed is 0 to 2");
+            return Err(OpError::attribute("qk_output", reason));
+        }
+    };
+    Ok(Arc::new(GroupQueryAttention {
+        heads,
+        kv_heads,
+        scale: read_scale(a)?,
+        softcap: a.float("softcap", 0.0)?,
+        causal,
+        window,
+        smooth: a.int("smooth_softmax", -1)? == 1,
+        rotary: a.flag("do_rotary", false)?.then_some(interleaved),
+        scores,
+        norm_epsilon: a.float("qk_norm_epsilon", 1e-6)?,
+    }))
+}
+
+pub(in crate::ops) const DECLARATIONS: &[Declaration] = &[Declaration::new(
+    "GroupQueryAttention",
+    &[1],
+    "query:T, key?:T, value?:T, past_key?:T, past_value?:T, seqlens_k:int32, total_sequence_length:int32, \
+     cos_cache?:T, sin_cache?:T, position_ids?:int64, attention_bias?:T, head_sink?:T, k_scale?:float, \
+     v_scale?:float, q_norm_weight?:T, k_norm_weight?:T \
+     -> output:T, present_key?:T, present_value?:T, output_qk?:T",
+    &[("T", Types::FLOAT)],
+    parse,
+)
+.shape_inputs(&[6])
+.domain("com.microsoft")];

@@ -1,0 +1,57 @@
+//! Which algorithm a convolution gets.
+//!
+//! What depends on shapes is decided by the algorithm itself for each signature of shapes (its `State`); where it has no
+//! way for one, it computes as im2col does.
+
+use crate::kernel::{CpuKernel, Kernel, NodeContext};
+use crate::ops::OpError;
+use crate::tensor::bf16;
+
+use super::{depthwise, direct, dot, im2col, pair, winograd};
+
+/// Makes the kernel of a node, if the algorithm is one for it.
+type Build = fn(&NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError>;
+
+/// The algorithms of Conv: the first that makes a kernel has the node. All but the last ask for a constant weight over
+/// one or two axes.
+const ALGORITHMS: &[Build] = &[
+    // f32, 3 × 3, stride 1, one group, from 32 to 32 channels on: 4/9 or 1/4 of the multiplications. With fewer channels
+    // the transforms take longer than what they save; a weight of more than 2¹⁸ kernels takes longer to read.
+    winograd::build,
+    // The same with small dilations: 1.0 to 1.9 times as fast as direct; see there for the channels.
+    winograd::dilated::build,
+    // f32 or bfloat16, one input channel for each output channel: bound by memory, a product has nothing to share.
+    depthwise::build::<f32>,
+    depthwise::build::<bf16>,
+    // f32: the image is read where it lies, which spares the copy of its patches. Faster than im2col with a packed weight
+    // on all layers of the models that were measured (docs/dependencies.md).
+    direct::build,
+    // bfloat16, on a processor with dot products of pairs: twice the multiplications of an instruction on f32.
+    dot::build,
+    // Any type, weight and number of axes.
+    im2col::build,
+];
+
+/// Conv, and FusedConv of com.microsoft.
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    first(ALGORITHMS, node)
+}
+
+/// FusedConv of rukh, whose images are channel-blocked: only dot products take them.
+pub(crate) fn build_channel_blocked(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    first(&[dot::build], node)
+}
+
+/// ConvPair.
+pub(crate) fn build_pair(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    first(&[pair::build], node)
+}
+
+fn first(algorithms: &[Build], node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    for build in algorithms {
+        if let Some(kernel) = build(node)? {
+            return Ok(CpuKernel::Tensor(kernel));
+        }
+    }
+    Err(node.no_kernel())
+}

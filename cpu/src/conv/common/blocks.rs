@@ -1,0 +1,112 @@
+//! How a product is cut into blocks of rows and positions, each for one thread.
+
+use std::ops::Range;
+
+use crate::loops::simd::vector_len;
+use crate::threads::Pool;
+
+/// Multiplications worth handing to another thread: about 5 µs of work.
+pub(crate) const GRAIN: usize = 1 << 18;
+/// Elements of the weight that stay in a processor's own cache beside what they are multiplied with.
+pub(crate) const CACHED: usize = 48 * 1024;
+
+/// How a product is cut into blocks, each for one thread: so many by rows of a group and by positions.
+#[derive(Clone, Copy)]
+pub(crate) struct Blocks {
+    rows: usize,
+    columns: usize,
+    /// Rows of a panel: blocks have whole ones.
+    unit: usize,
+    /// Whether a thread has the blocks of neighbouring rows, not those of neighbouring positions.
+    by_rows: bool,
+}
+
+impl Blocks {
+    /// Enough blocks for all threads, if there is work for them; `residual`: whether something is added to the sums.
+    /// `unit` rows are a panel's; groups, rows of a group and depth are those of all panels.
+    pub(crate) fn new(
+        unit: usize,
+        [groups, m, k]: [usize; 3],
+        positions: usize,
+        threads: usize,
+        residual: bool,
+    ) -> Self {
+        let most = if threads == 1 { 1 } else { threads * 4 };
+        let wanted = (groups * m * positions * k / GRAIN).clamp(1, most).div_ceil(groups);
+        let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
+        // Each thread has positions of its own and need not read what another thread wrote; or channels, where that
+        // spares it more of the weight than the other spares it of the image, and also where there are more outputs
+        // than inputs, which a depthwise convolution often takes on, unless a residual ends a block of layers.
+        let by_rows = m > k.min(positions) && !(residual && m <= positions && m * k <= CACHED);
+        let each = wanted.min(threads);
+        let (mut rows, mut columns) = if by_rows { (each.min(panels), 1) } else { (1, each.min(tiles)) };
+        while rows * columns < wanted {
+            let (cut_rows, cut_columns) = (2 * rows <= panels, 2 * columns <= tiles);
+            match positions / columns >= m / rows {
+                true if cut_columns => columns *= 2,
+                _ if cut_rows => rows *= 2,
+                _ if cut_columns => columns *= 2,
+                _ => break,
+            }
+        }
+        // The panels of a block stay in a processor's own cache while positions go by.
+        while m * k > CACHED * rows && rows < panels && tiles > 2 {
+            rows = (2 * rows).min(panels);
+        }
+        Blocks { rows, columns, unit, by_rows }
+    }
+
+    /// Shares the blocks among the threads of the pool; `body` gets those of a piece. Groups, rows of a group and depth
+    /// as for `new`.
+    pub(crate) fn split(
+        self,
+        pool: &Pool,
+        shape: [usize; 3],
+        positions: usize,
+        body: impl Fn(&mut dyn Iterator<Item = At>) + Sync,
+    ) {
+        let [groups, m, k] = shape;
+        let work = (m * positions * k / (self.rows * self.columns)).max(1);
+        pool.split(groups * self.rows * self.columns, GRAIN.div_ceil(work), |range| {
+            body(&mut range.map(|i| self.at(shape, positions, i)));
+        });
+    }
+
+    /// All of them.
+    pub(crate) fn list(self, shape: [usize; 3], positions: usize) -> impl Iterator<Item = At> {
+        (0..shape[0] * self.rows * self.columns).map(move |i| self.at(shape, positions, i))
+    }
+
+    fn at(self, [_, m, _]: [usize; 3], positions: usize, i: usize) -> At {
+        let Blocks { rows, columns, unit, by_rows } = self;
+        let width = tile_width();
+        let (group, i) = (i / (rows * columns), i % (rows * columns));
+        let (row, column) = if by_rows { (i / columns, i % columns) } else { (i % rows, i / rows) };
+        At {
+            group,
+            rows: part(m, m.div_ceil(unit), unit, row, rows),
+            columns: part(positions, positions / width, width, column, columns),
+        }
+    }
+}
+
+/// Positions of a tile.
+fn tile_width() -> usize {
+    VECTORS * vector_len()
+}
+
+/// The part `i` of `parts` of a range that has so many units, and maybe a rest.
+pub(crate) fn part(count: usize, units: usize, unit: usize, i: usize, parts: usize) -> Range<usize> {
+    let cut = |i: usize| if i == parts { count } else { units * i / parts * unit };
+    cut(i)..cut(i + 1)
+}
+
+/// Where a block lies: rows of its group, and positions.
+pub(crate) struct At {
+    pub(crate) group: usize,
+    pub(crate) rows: Range<usize>,
+    pub(crate) columns: Range<usize>,
+}
+
+/// Vectors of a tile's columns.
+pub(crate) const VECTORS: usize = 3;

@@ -1,0 +1,231 @@
+//! What happens to tiles of `f32` sums on their way to memory: bias, residual, activation. The contract is that of
+//! `gemm::epilogue`.
+
+use std::ops::Range;
+
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdUnaryOp};
+
+use super::activation::{activate_rest, with_activation};
+use super::lines::Segments;
+use super::masks::Masks;
+use crate::loops::parallel::Parts;
+use crate::ops::activation::Activation;
+use crate::tensor::TensorView;
+
+/// Where sums go: a row-major matrix of a row for each output channel.
+#[derive(Clone, Copy)]
+pub(crate) struct F32Epilogue<'a> {
+    /// An element for each row.
+    pub(crate) bias: Option<&'a [f32]>,
+    /// Of the output's shape.
+    pub(crate) residual: Option<&'a [f32]>,
+    pub(crate) activation: Activation,
+    /// The outputs of all images.
+    pub(crate) out: &'a Parts<'a, f32>,
+    /// Where this matrix begins there.
+    pub(crate) start: usize,
+    /// Columns of the matrix.
+    pub(crate) columns: usize,
+}
+
+impl<'a> F32Epilogue<'a> {
+    /// That of the first image of a convolution, with its optional inputs.
+    pub(crate) fn new(
+        activation: Activation,
+        inputs: &[Option<TensorView<'a>>],
+        out: &'a Parts<'a, f32>,
+        columns: usize,
+    ) -> Self {
+        let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<f32>());
+        F32Epilogue { bias: optional(2), residual: optional(3), activation, out, start: 0, columns }
+    }
+
+    /// Writes rows of sums that are `width` apart.
+    #[inline(always)]
+    pub(crate) fn rows<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        sums: &[f32],
+        width: usize,
+        rows: Range<usize>,
+        segments: &Segments,
+    ) {
+        with_activation!(self.activation, f => self.write(isa, masks, sums, width, rows, segments, f));
+    }
+
+    /// Fetches what `vectors_of_rows` will add into the cache.
+    #[inline(always)]
+    pub(crate) fn fetch<I: Isa, const R: usize, const V: usize>(&self, isa: I, row: usize, column: usize) {
+        let Some(residual) = self.residual else { return };
+        let ops = isa.f32();
+        for row in row..row + R {
+            let from = residual.as_ptr().wrapping_add(self.start + row * self.columns + column);
+            for v in 0..V {
+                ops.prefetch(from.wrapping_add(v * ops.len()));
+            }
+        }
+    }
+
+    /// Writes rows of sums, of each vectors that follow one another, from a row and a column on.
+    // Unoptimized, all its forms together would need more stack than a thread has.
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn vectors_of_rows<I: Isa, const R: usize, const V: usize>(
+        &self,
+        isa: I,
+        sums: [[I::F32; V]; R],
+        row: usize,
+        column: usize,
+    ) {
+        let ops = isa.f32();
+        let (len, count) = (ops.len(), V * ops.len());
+        assert!(column + count <= self.columns);
+        with_activation!(self.activation, f => {
+            for (row, sums) in (row..).zip(sums) {
+                let at = self.start + row * self.columns + column;
+                // SAFETY: tiles do not overlap, and each is computed once.
+                let out = unsafe { self.out.get(at..at + count) };
+                let residual = self.residual.map(|residual| &residual[at..at + count]);
+                let bias = ops.splat(self.bias.map_or(0.0, |bias| bias[row]));
+                for (v, sum) in sums.into_iter().enumerate() {
+                    let mut x = ops.add(sum, bias);
+                    if let Some(residual) = residual {
+                        x = ops.add(x, ops.load(&residual[v * len..]));
+                    }
+                    ops.store(f.eval(isa, x), &mut out[v * len..]);
+                }
+                activate_rest(self.activation, out);
+            }
+        });
+    }
+
+    /// Applies the activation to vectors; what is written of them is to be given to `written`.
+    #[inline(always)]
+    pub(crate) fn vectors<I: Isa, const N: usize>(&self, isa: I, mut x: [I::F32; N]) -> [I::F32; N] {
+        with_activation!(self.activation, f => {
+            for x in &mut x {
+                *x = f.eval(isa, *x);
+            }
+        });
+        x
+    }
+
+    #[inline(always)]
+    pub(crate) fn written(&self, out: &mut [f32]) {
+        activate_rest(self.activation, out);
+    }
+
+    /// Adds the residual to a whole row that holds sums and the bias, and applies the activation. The row
+    /// begins at `at` of the outputs.
+    #[inline(always)]
+    pub(crate) fn plane<I: Isa>(&self, isa: I, masks: &Masks<I>, at: usize, out: &mut [f32]) {
+        if self.residual.is_some() || self.activation != Activation::Identity {
+            // SAFETY: the sums are the outputs themselves.
+            with_activation!(self.activation, f => unsafe {
+                self.update(isa, masks, (out.as_ptr(), None), at, out, f);
+            });
+        }
+    }
+
+    /// Writes a part of row `row` from as many sums; it begins at `at` of the outputs.
+    #[inline(always)]
+    pub(crate) fn line<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        sums: &[f32],
+        row: usize,
+        at: usize,
+        out: &mut [f32],
+    ) {
+        assert!(sums.len() == out.len());
+        let bias = self.bias.map(|bias| bias[row]);
+        // SAFETY: there are as many sums as outputs.
+        with_activation!(self.activation, f => unsafe {
+            self.update(isa, masks, (sums.as_ptr(), bias), at, out, f);
+        });
+    }
+
+    /// # Safety
+    /// There are as many sums as outputs, and be it in the same place.
+    #[inline(always)]
+    unsafe fn update<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        (sums, bias): (*const f32, Option<f32>),
+        at: usize,
+        out: &mut [f32],
+        f: impl SimdUnaryOp<f32>,
+    ) {
+        let ops = isa.f32();
+        let bias = bias.map(|bias| ops.splat(bias));
+        let residual = self.residual.map(|residual| &residual[at..at + out.len()]);
+        for i in (0..out.len()).step_by(ops.len()) {
+            let mask = masks.first(ops.len().min(out.len() - i));
+            // SAFETY: the mask has no more elements than are left in any of them.
+            unsafe {
+                let mut x = ops.load_ptr_mask(sums.add(i), mask);
+                if let Some(bias) = bias {
+                    x = ops.add(x, bias);
+                }
+                if let Some(residual) = residual {
+                    x = ops.add(x, ops.load_ptr_mask(residual[i..].as_ptr(), mask));
+                }
+                ops.store_ptr_mask(f.eval(isa, x), out[i..].as_mut_ptr(), mask);
+            }
+        }
+        activate_rest(self.activation, out);
+    }
+
+    #[inline(always)]
+    fn write<I: Isa>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        sums: &[f32],
+        width: usize,
+        rows: Range<usize>,
+        segments: &Segments,
+        f: impl SimdUnaryOp<f32>,
+    ) {
+        let ops = isa.f32();
+        let len = ops.len();
+        let (Some(first), Some(last)) = (segments.list().first(), segments.list().last()) else { return };
+        let (begin, end) = (first.to, last.to + last.len);
+        assert!(rows.len() * width + len <= sums.len() && end <= self.columns);
+        for (i, row) in rows.enumerate() {
+            let at = self.start + row * self.columns;
+            // SAFETY: tiles do not overlap, and each is computed once.
+            let written = unsafe { self.out.get(at + begin..at + end) };
+            let out = written.as_mut_ptr();
+            let residual = self.residual.map(|residual| residual[at + begin..at + end].as_ptr());
+            let bias = ops.splat(self.bias.map_or(0.0, |bias| bias[row]));
+            for segment in segments.list() {
+                let to = segment.to - begin;
+                // SAFETY: the sums have room for a vector from any of their elements (asserted above); the
+                // first `segment.len` elements from `to` lie inside the slices.
+                unsafe {
+                    let x = ops.add(ops.load_ptr(sums.as_ptr().add(i * width + segment.from)), bias);
+                    if segment.len == len {
+                        let x = match residual {
+                            Some(residual) => ops.add(x, ops.load_ptr(residual.add(to))),
+                            None => x,
+                        };
+                        ops.store_ptr(f.eval(isa, x), out.add(to));
+                    } else {
+                        let mask = masks.first(segment.len);
+                        let x = match residual {
+                            Some(residual) => ops.add(x, ops.load_ptr_mask(residual.add(to), mask)),
+                            None => x,
+                        };
+                        ops.store_ptr_mask(f.eval(isa, x), out.add(to), mask);
+                    }
+                }
+            }
+            activate_rest(self.activation, written);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Depthwise convolution with square kernels of 3 or 5 and strides of 1 or 2: reads the image where it lies,
+//! several output lines at a time. What lies outside the image is masked out of vectors.
+
+use rten_simd::Isa;
+use rten_simd::ops::{BitOps, MaskOps, NumOps};
+
+use crate::conv::common::epilogue::F32Epilogue;
+use crate::conv::common::masks::{LONGEST, Masks};
+use crate::ops::window::Geometry;
+
+/// Output lines that are computed at a time.
+const LINES: usize = 4;
+/// Image lines that these read at most.
+const READ: usize = 2 * (LINES - 1) + 5;
+
+/// The shape of a convolution.
+#[derive(Clone, Copy)]
+pub(crate) struct Square {
+    image: [usize; 2],
+    output: [usize; 2],
+    pads: [usize; 2],
+    kernel: usize,
+    stride: usize,
+}
+
+impl Square {
+    /// `None` for others than described above.
+    pub(crate) fn new(g: &Geometry) -> Option<Self> {
+        let pair = |list: &[usize]| <[usize; 2]>::try_from(list).ok();
+        let ([kernel, other], [stride, across]) = (pair(&g.kernel)?, pair(&g.strides)?);
+        let square = kernel == other && stride == across && g.dilations == [1, 1];
+        if !square || ![3, 5].contains(&kernel) || ![1, 2].contains(&stride) {
+            return None;
+        }
+        let (image, output, pads) = (pair(&g.input)?, pair(&g.output)?, pair(&g.pads_begin)?);
+        Some(Square { image, output, pads, kernel, stride })
+    }
+
+    /// Elements of a plane of the image.
+    pub(crate) fn image(&self) -> usize {
+        self.image[0] * self.image[1]
+    }
+
+    /// Outputs of a plane.
+    pub(crate) fn outputs(&self) -> usize {
+        self.output[0] * self.output[1]
+    }
+
+    /// Elements of a kernel.
+    pub(crate) fn taps(&self) -> usize {
+        self.kernel * self.kernel
+    }
+
+    /// Elements of a line of zeros.
+    pub(crate) fn width(&self) -> usize {
+        self.image[1]
+    }
+
+    /// Whether output lines are longer than vectors.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.output[1] > LONGEST
+    }
+
+    /// Multiplications of one plane.
+    pub(crate) fn work(&self) -> usize {
+        self.output[0] * self.output[1] * self.kernel * self.kernel
+    }
+}
+
+/// One plane and one kernel.
+pub(crate) struct SquarePlane<'a> {
+    pub(crate) shape: Square,
+    pub(crate) image: &'a [f32],
+    /// A line of zeros.
+    pub(crate) zeros: &'a [f32],
+    pub(crate) kernel: &'a [f32],
+    pub(crate) bias: f32,
+    /// Whose activation is applied before outputs are written.
+    pub(crate) epilogue: Option<F32Epilogue<'a>>,
+}
+
+impl SquarePlane<'_> {
+    #[inline(always)]
+    pub(crate) fn run<I: Isa>(&self, isa: I, masks: &Masks<I>, out: &mut [f32]) {
+        match (self.shape.kernel, self.shape.stride) {
+            (3, 1) => self.lines::<I, 3, 1>(isa, masks, out),
+            (3, _) => self.lines::<I, 3, 2>(isa, masks, out),
+            (_, 1) => self.lines::<I, 5, 1>(isa, masks, out),
+            _ => self.lines::<I, 5, 2>(isa, masks, out),
+        }
+    }
+
+    #[inline(always)]
+    fn lines<I: Isa, const K: usize, const S: usize>(&self, isa: I, masks: &Masks<I>, out: &mut [f32]) {
+        let Square { image: [height, width], output: [lines, line], pads, .. } = self.shape;
+        assert!(
+            self.image.len() >= height * width && self.zeros.len() >= width && self.kernel.len() >= K * K
+        );
+        for y in (0..lines).step_by(LINES) {
+            let mut rows = [self.zeros; READ];
+            for (i, row) in rows.iter_mut().enumerate() {
+                if let Some(y) = (S * y + i).checked_sub(pads[0]).filter(|&y| y < height) {
+                    *row = &self.image[y * width..];
+                }
+            }
+            let out = &mut out[y * line..];
+            for x in (0..line).step_by(isa.f32().len()) {
+                match (lines - y).min(LINES) {
+                    1 => self.vectors::<I, K, S, 1>(isa, masks, &rows, x, out),
+                    2 => self.vectors::<I, K, S, 2>(isa, masks, &rows, x, out),
+                    3 => self.vectors::<I, K, S, 3>(isa, masks, &rows, x, out),
+                    _ => self.vectors::<I, K, S, LINES>(isa, masks, &rows, x, out),
+                }
+            }
+        }
+    }
+
+    /// Writes `N` vectors below each other. Where the stride is 2, outputs in between are computed along a
+    /// line and dropped, which takes less time than to part the image's even and odd columns.
+    #[inline(always)]
+    fn vectors<I: Isa, const K: usize, const S: usize, const N: usize>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        rows: &[&[f32]; READ],
+        x: usize,
+        out: &mut [f32],
+    ) {
+        let ops = isa.f32();
+        let line = self.shape.output[1];
+        let len = ops.len().min(line - x);
+        let mut sums = self.neighbours::<I, K, S, N>(isa, masks, rows, S * x);
+        if S == 2 {
+            let second = match 2 * len > ops.len() {
+                true => self.neighbours::<I, K, S, N>(isa, masks, rows, S * x + ops.len()),
+                false => sums,
+            };
+            for i in 0..N {
+                let mut both = [0.0; 2 * LONGEST];
+                ops.store(sums[i], &mut both);
+                ops.store(second[i], &mut both[ops.len()..]);
+                let mut even = [0.0; LONGEST];
+                for k in 0..LONGEST {
+                    even[k] = both[2 * k];
+                }
+                sums[i] = ops.load(&even);
+            }
+        }
+        if let Some(epilogue) = &self.epilogue {
+            sums = epilogue.vectors(isa, sums);
+        }
+        for (i, sum) in sums.into_iter().enumerate() {
+            let to = &mut out[i * line + x..][..len];
+            // SAFETY: a vector when the slice has as many elements, else as many of it as the mask.
+            unsafe {
+                if len == ops.len() {
+                    ops.store_ptr(sum, to.as_mut_ptr());
+                } else {
+                    ops.store_ptr_mask(sum, to.as_mut_ptr(), masks.first(len));
+                }
+            }
+        }
+    }
+
+    /// The sums of neighbouring positions from `x` on, of every `S`-th line.
+    #[inline(always)]
+    fn neighbours<I: Isa, const K: usize, const S: usize, const N: usize>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        rows: &[&[f32]; READ],
+        x: usize,
+    ) -> [I::F32; N] {
+        let inside = x >= self.shape.pads[1]
+            && x - self.shape.pads[1] + K - 1 + isa.f32().len() <= self.shape.image[1];
+        match inside {
+            true => self.columns::<I, K, S, N, false>(isa, masks, rows, x),
+            false => self.columns::<I, K, S, N, true>(isa, masks, rows, x),
+        }
+    }
+
+    /// What a line of the image contributes to the output lines around it is read once.
+    #[inline(always)]
+    fn columns<I: Isa, const K: usize, const S: usize, const N: usize, const MASKED: bool>(
+        &self,
+        isa: I,
+        masks: &Masks<I>,
+        rows: &[&[f32]; READ],
+        x: usize,
+    ) -> [I::F32; N] {
+        let (ops, width) = (isa.f32(), self.shape.image[1] as isize);
+        // Each in two parts, so that additions need not wait for each other.
+        let mut sums = [[ops.splat(self.bias), ops.zero()]; N];
+        let mut column = [[ops.zero(); K]; N];
+        for k in 0..K {
+            let at = (x + k) as isize - self.shape.pads[1] as isize;
+            let mask = match MASKED {
+                true => masks.range(isa, -at, width - at),
+                false => masks.first(ops.len()),
+            };
+            for i in 0..N {
+                for h in 0..K {
+                    column[i][h] = if i > 0 && h + S < K {
+                        column[i - 1][h + S]
+                    } else {
+                        let from = rows[S * i + h].as_ptr().wrapping_offset(at);
+                        // SAFETY: each row has at least the image's width; without a mask all elements lie
+                        // inside (see `neighbours`), with one those that are in it.
+                        unsafe { if MASKED { ops.load_ptr_mask(from, mask) } else { ops.load_ptr(from) } }
+                    };
+                }
+            }
+            for h in 0..K {
+                let weight = ops.splat(self.kernel[h * K + k]);
+                for i in 0..N {
+                    sums[i][h % 2] = ops.mul_add(weight, column[i][h], sums[i][h % 2]);
+                }
+            }
+        }
+        let mut total = [ops.zero(); N];
+        for i in 0..N {
+            total[i] = ops.add(sums[i][0], sums[i][1]);
+        }
+        total
+    }
+}
+
+impl<I: Isa> Masks<I> {
+    /// The elements `from..end` of a vector, which may reach beyond it.
+    #[inline(always)]
+    fn range(&self, isa: I, from: isize, end: isize) -> I::M32 {
+        const COUNT: [f32; LONGEST] =
+            [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+        let ops = isa.f32();
+        let len = ops.len() as isize;
+        let before = ops.splat(from.clamp(0, len) as f32);
+        isa.m32().and(self.first(end.clamp(0, len) as usize), ops.ge(ops.load(&COUNT), before))
+    }
+}

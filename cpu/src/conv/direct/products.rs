@@ -1,0 +1,64 @@
+//! The products of panels with planes: cut into blocks of rows and positions, on all threads or on one.
+
+use super::panels::Panels;
+use super::tile::{ALONE, Block};
+use crate::conv::common::blocks::{At, Blocks};
+use crate::conv::common::epilogue::F32Epilogue;
+use crate::conv::common::lines::Lines;
+use crate::isa::Dispatch;
+use crate::loops::scratch::with_scratch;
+use crate::threads::Pool;
+
+/// For each group the product of its panels with its planes.
+pub(crate) struct Products<'a> {
+    pub(crate) panels: &'a Panels,
+    /// Where the rows of the right operand begin, in the planes of a group.
+    pub(crate) taps: &'a [usize],
+    /// The planes of all groups.
+    pub(crate) planes: &'a [f32],
+    /// Positions, gaps included.
+    pub(crate) positions: usize,
+    pub(crate) lines: Lines,
+    pub(crate) blocks: Blocks,
+    /// The rows of all groups follow one another.
+    pub(crate) epilogue: F32Epilogue<'a>,
+}
+
+impl Products<'_> {
+    /// Elements of scratch that a thread needs for products with these panels.
+    pub(crate) fn scratch_len(panels: &Panels) -> usize {
+        let [_, _, k] = panels.shape();
+        ALONE * panels.rows() * k
+    }
+
+    /// On all threads of the pool.
+    pub(crate) fn compute(&self, pool: &Pool) {
+        self.blocks.split(pool, self.panels.shape(), self.positions, |blocks| {
+            with_scratch([Self::scratch_len(self.panels)], |[scratch]: [&mut [f32]; 1]| {
+                blocks.for_each(|at| self.block(at, scratch));
+            });
+        });
+    }
+
+    /// On this thread.
+    pub(crate) fn compute_alone(&self, scratch: &mut [f32]) {
+        self.blocks.list(self.panels.shape(), self.positions).for_each(|at| self.block(at, scratch));
+    }
+
+    fn block(&self, At { group, rows, columns }: At, scratch: &mut [f32]) {
+        let &Products { panels, taps, planes, lines, epilogue, .. } = self;
+        let [groups, m, _] = panels.shape();
+        let size = planes.len() / groups;
+        let block = Block {
+            panels: panels.from(group, rows.start),
+            taps,
+            planes: &planes[group * size..][..size],
+            columns,
+            lines,
+            rows: group * m + rows.start..group * m + rows.end,
+            epilogue,
+            scratch,
+        };
+        block.widest();
+    }
+}

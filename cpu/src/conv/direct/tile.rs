@@ -1,0 +1,272 @@
+//! The product of a panel of weights with a run of output positions, in registers.
+//!
+//! For a row of the right operand, output positions are neighbours in memory, so the operand is read where
+//! it lies: at the row's offset plus the position. Nothing is packed.
+
+use std::ops::Range;
+
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdOp};
+
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
+use super::gemv::multiply;
+use super::panels::rows_of;
+use crate::conv::common::blocks::VECTORS;
+use crate::conv::common::epilogue::F32Epilogue;
+use crate::conv::common::lines::{Lines, Segments};
+use crate::conv::common::masks::{LONGEST, Masks};
+#[cfg(target_arch = "x86_64")]
+use crate::ops::activation::Activation;
+
+/// Room for a tile, and for a vector that begins at its last element.
+const TILE_LEN: usize = 8 * VECTORS * LONGEST + LONGEST;
+/// Elements of the right operand that all panels meet before others.
+const CACHED: usize = 4 * 1024;
+/// Columns after the last whole vector that are cheaper as vectors of rows, at most.
+pub(crate) const ALONE: usize = 2;
+/// How far ahead weights are fetched, in elements: what finds them by itself stops where a page ends.
+const AHEAD: usize = 1024;
+
+/// The sums of a tile.
+#[repr(align(64))]
+struct Sums([f32; TILE_LEN]);
+
+/// A part of a convolution for one thread.
+pub(crate) struct Block<'a> {
+    /// Whole panels, each `taps.len()` times the rows of a panel.
+    pub(crate) panels: &'a [f32],
+    /// Where each row of the right operand begins in `planes`.
+    pub(crate) taps: &'a [usize],
+    pub(crate) planes: &'a [f32],
+    /// Positions, gaps included.
+    pub(crate) columns: Range<usize>,
+    pub(crate) lines: Lines,
+    /// Output channels; the last panel may have fewer than others.
+    pub(crate) rows: Range<usize>,
+    pub(crate) epilogue: F32Epilogue<'a>,
+    /// For each of `ALONE` columns, its elements repeated for the rows of a panel.
+    pub(crate) scratch: &'a mut [f32],
+}
+
+impl SimdOp for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        if rows_of(isa) == 4 { self.run::<I, 4>(isa) } else { self.run::<I, 8>(isa) }
+    }
+}
+
+impl Block<'_> {
+    #[inline(always)]
+    fn run<I: Isa, const R: usize>(self, isa: I) {
+        let len = isa.f32().len();
+        let depth = self.taps.len();
+        assert!(self.panels.len() >= self.rows.len().div_ceil(R) * R * depth, "panels hold all rows");
+        let masks = Masks::new(isa);
+        let mut sums = Sums([0.0; TILE_LEN]);
+        let last = self.taps.iter().fold(0, |last, &tap| last.max(tap));
+        let Range { start, end } = self.columns;
+        let alone = match (end - start) % len {
+            rest @ 1..=ALONE if end - start > len => rest,
+            _ => 0,
+        };
+        let (scratch, _) = self.scratch.split_at_mut(alone * R * depth);
+        for (column, position) in scratch.chunks_exact_mut((R * depth).max(1)).zip(end - alone..) {
+            let plane = &self.planes[position..];
+            for (to, &tap) in column.as_chunks_mut::<R>().0.iter_mut().zip(self.taps) {
+                *to = [plane[tap]; R];
+            }
+        }
+        let mut segments = Segments::NONE;
+        // So many columns of all taps stay in the first cache while panels go by.
+        let width = VECTORS * len;
+        let strip = (CACHED / (depth * width).max(1)).max(1) * width;
+        for strip in (start..end - alone).step_by(strip).map(|start| start..(start + strip).min(end - alone))
+        {
+            // In the last strip, while a panel is at hand.
+            let alone = if strip.end == end - alone { strip.end..end } else { end..end };
+            for (i, row) in self.rows.clone().step_by(R).enumerate() {
+                let panel = &self.panels[i * R * depth..][..R * depth];
+                let rows = row..(row + R).min(self.rows.end);
+                // Of what the next strip reads from memory, one vector of each tap.
+                let ahead = if i < VECTORS { strip.len() + i * len } else { 0 };
+                for start in strip.clone().step_by(width) {
+                    let count = width.min(strip.end - start);
+                    let reach = reach(last, start, count, self.planes.len());
+                    segments.set(self.lines, start, count, len);
+                    let to = segments.contiguous(len).filter(|_| rows.len() == R);
+                    let to = to.map(|column| (&self.epilogue, row, column));
+                    let tile =
+                        Tile { panel, taps: self.taps, planes: self.planes, start, count, reach, ahead, to };
+                    let written = match count.div_ceil(len) {
+                        1 => tile.compute::<I, R, 1>(isa, &mut sums),
+                        2 => tile.compute::<I, R, 2>(isa, &mut sums),
+                        _ => tile.compute::<I, R, VECTORS>(isa, &mut sums),
+                    };
+                    if !written {
+                        let width = count.next_multiple_of(len);
+                        self.epilogue.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
+                    }
+                }
+                for (column, position) in scratch.chunks_exact((R * depth).max(1)).zip(alone.clone()) {
+                    multiply(isa, panel, column, &mut sums.0[..R]);
+                    segments.set(self.lines, position, 1, len);
+                    self.epilogue.rows(isa, &masks, &sums.0, 1, rows.clone(), &segments);
+                }
+            }
+        }
+    }
+}
+
+/// How many elements from the tile's start may be read for every tap, of which `last` is the farthest.
+/// Panics where a tap's positions do not lie inside the planes.
+#[inline(always)]
+fn reach(last: usize, start: usize, count: usize, planes: usize) -> usize {
+    let reach = planes.saturating_sub(last + start);
+    assert!(reach >= count, "a tile lies inside the planes");
+    reach
+}
+
+/// One tile.
+struct Tile<'a> {
+    panel: &'a [f32],
+    taps: &'a [usize],
+    planes: &'a [f32],
+    start: usize,
+    count: usize,
+    reach: usize,
+    /// How far behind the tile's first elements lie those to fetch into the cache.
+    ahead: usize,
+    /// Where outputs go from registers: the first row and column. None if they are not whole vectors.
+    to: Option<(&'a F32Epilogue<'a>, usize, usize)>,
+}
+
+impl Tile<'_> {
+    /// Tells whether the outputs are written; else the sums are in `sums`.
+    #[inline(always)]
+    fn compute<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) -> bool {
+        assert!(self.panel.len() >= R * self.taps.len() && R * V * isa.f32().len() <= TILE_LEN);
+        // SAFETY: the panel and the sums are large enough by the assertion; of every tap, `reach` elements
+        // from the start lie inside the planes, at least `count` of them (see `reach`), and more than that
+        // are read only without the mask.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if R == 4 {
+                return self.compute_avx2::<I, R, V>(isa, sums);
+            }
+            if self.reach < V * isa.f32().len() {
+                store(isa, self.product::<I, R, V, true>(isa), sums);
+                return false;
+            }
+            if let Some((epilogue, row, column)) = self.to {
+                epilogue.fetch::<I, R, V>(isa, row, column);
+            }
+            let product = self.product::<I, R, V, false>(isa);
+            match self.to {
+                Some((epilogue, row, column)) => epilogue.vectors_of_rows(isa, product, row, column),
+                None => store(isa, product, sums),
+            }
+        }
+        self.to.is_some()
+    }
+
+    /// The same with AVX2, the one instruction set whose panels have four rows; sums go through memory.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn compute_avx2<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) -> bool {
+        let ops = isa.f32();
+        let len = ops.len();
+        let last = (self.reach - (V - 1) * len).min(len);
+        let to = self.to.filter(|_| last == len);
+        if let Some((epilogue, row, column)) = to {
+            epilogue.fetch::<I, R, V>(isa, row, column);
+        }
+        let operands = avx2::Operands {
+            panel: self.panel,
+            taps: self.taps,
+            positions: self.planes.as_ptr().wrapping_add(self.start),
+            ahead: self.ahead,
+            weights_ahead: AHEAD,
+            last,
+        };
+        let relu = to.and_then(|(epilogue, ..)| match (epilogue.residual, epilogue.activation) {
+            (None, Activation::Identity) => Some(false),
+            (None, Activation::Relu) => Some(true),
+            _ => None,
+        });
+        if let (Some((epilogue, row, column)), Some(relu), 2..) = (to, relu, V) {
+            assert!(column + V * len <= epilogue.columns && R == avx2::ROWS);
+            let at = epilogue.start + row * epilogue.columns + column;
+            // SAFETY: of each row the vectors lie inside by the assertion, and tiles do not overlap; the rest as below.
+            unsafe {
+                let outputs = avx2::Outputs {
+                    to: std::array::from_fn(|r| {
+                        let at = at + r * epilogue.columns;
+                        epilogue.out.get(at..at + V * len).as_mut_ptr()
+                    }),
+                    bias: std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
+                    relu,
+                };
+                avx2::outputs::<V>(operands, outputs);
+            }
+            return true;
+        }
+        // SAFETY: as of `compute`; with vectors of 8 there are AVX2 and FMA.
+        unsafe { avx2::product::<V>(operands, &mut sums.0) };
+        if let Some((epilogue, row, column)) = to {
+            let mut product = [[ops.zero(); V]; R];
+            for (to, from) in product.as_flattened_mut().iter_mut().zip(sums.0.chunks_exact(len)) {
+                *to = ops.load(from);
+            }
+            epilogue.vectors_of_rows(isa, product, row, column);
+        }
+        to.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn product<I: Isa, const R: usize, const V: usize, const MASKED: bool>(
+        &self,
+        isa: I,
+    ) -> [[I::F32; V]; R] {
+        let ops = isa.f32();
+        let len = ops.len();
+        let mask = ops.first_n_mask(self.count - (V - 1) * len);
+        let mut acc = [[ops.zero(); V]; R];
+        // SAFETY: see `compute`.
+        unsafe {
+            let planes = self.planes.as_ptr().wrapping_add(self.start);
+            let mut weights = self.panel.as_ptr();
+            for &tap in self.taps {
+                ops.prefetch(weights.wrapping_add(AHEAD));
+                let from = planes.add(tap);
+                ops.prefetch(from.wrapping_add(self.ahead));
+                let mut columns = [ops.zero(); V];
+                for (v, column) in columns.iter_mut().enumerate() {
+                    *column = if MASKED && v == V - 1 {
+                        ops.load_ptr_mask(from.add(v * len), mask)
+                    } else {
+                        ops.load_ptr(from.add(v * len))
+                    };
+                }
+                for (r, sums) in acc.iter_mut().enumerate() {
+                    let weight = ops.splat(*weights.add(r));
+                    for (sum, &column) in sums.iter_mut().zip(&columns) {
+                        *sum = ops.mul_add(weight, column, *sum);
+                    }
+                }
+                weights = weights.add(R);
+            }
+        }
+        acc
+    }
+}
+
+#[inline(always)]
+fn store<I: Isa, const R: usize, const V: usize>(isa: I, product: [[I::F32; V]; R], sums: &mut Sums) {
+    let ops = isa.f32();
+    for (to, &sum) in sums.0.chunks_exact_mut(ops.len()).zip(product.as_flattened()) {
+        ops.store(sum, to);
+    }
+}

@@ -1,0 +1,165 @@
+//! Constant weights as dot groups, cut into panels of the rows that a tile computes at a time.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use crate::gemm::{Bf16Pair, DotGroup, Int8x4, Source};
+use crate::loops::packed_weights::Weights;
+use crate::loops::packing::Packing;
+use crate::loops::parallel::{GRAIN, split_mut};
+use crate::tensor::bf16;
+
+/// Rows of a panel, whose sums with three vectors of positions registers hold.
+pub(crate) const ROWS: usize = 8;
+
+/// The weights of all groups. A panel has the shape `[channels / COUNT, positions of the kernel, ROWS]` of dot groups;
+/// missing rows and channels are 0.
+pub(crate) struct DotPanels<W> {
+    data: Weights<u32>,
+    groups: usize,
+    /// Rows of a group.
+    m: usize,
+    /// Channels of a group, and kernel positions.
+    channels: usize,
+    volume: usize,
+    /// The zero point of each row, a group's padded to whole panels; none where all are 0.
+    zeros: Vec<i32>,
+    _group: PhantomData<W>,
+}
+
+impl DotPanels<Int8x4> {
+    /// Packs bytes `[groups · m, channels, volume]` with zero points, one or one for each row. `flip` is 128 where the
+    /// bytes are unsigned: they and the zero points become signed ones. `None` on a processor that has no products of them.
+    pub(crate) fn of_bytes(
+        weight: &[u8],
+        zeros: &[u8],
+        flip: u8,
+        shape: [usize; 4],
+        packing: Packing<'_>,
+    ) -> Option<Self> {
+        if !Int8x4::available() {
+            return None;
+        }
+        let mut panels = Self::packed(shape, packing, |at| u32::from(weight[at] ^ flip));
+        if zeros.iter().any(|&zero| zero != flip) {
+            let (m, padded) = (panels.m, panels.padded_rows());
+            let row = |i: usize| (i / padded, i % padded);
+            let zero = |i: usize| i32::from((zeros[if zeros.len() == 1 { 0 } else { i }] ^ flip) as i8);
+            let rows = (0..panels.groups * padded).map(row);
+            panels.zeros = rows.map(|(group, row)| if row < m { zero(group * m + row) } else { 0 }).collect();
+        }
+        Some(panels)
+    }
+
+    /// The sum of each row's bytes less its zero point, a group's padded to whole panels.
+    pub(crate) fn sums(&self) -> Vec<i32> {
+        let count = (self.channels * self.volume) as i32;
+        let mut sums: Vec<i32> = match self.zeros.is_empty() {
+            true => vec![0; self.groups * self.padded_rows()],
+            false => self.zeros.iter().map(|zero| count.wrapping_mul(-zero)).collect(),
+        };
+        let panel = ROWS * self.shape()[2];
+        for (sums, panel) in sums.chunks_exact_mut(ROWS).zip(self.data.chunks_exact(panel.max(1))) {
+            for (i, dot_group) in panel.iter().enumerate() {
+                let sum = dot_group.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
+                sums[i % ROWS] = sums[i % ROWS].wrapping_add(sum);
+            }
+        }
+        sums
+    }
+
+    /// The zero point of a row of all groups, as a byte.
+    pub(crate) fn zero(&self, row: usize) -> u8 {
+        self.zeros.get(row / self.m * self.padded_rows() + row % self.m).map_or(0, |&zero| zero as u8)
+    }
+
+    /// A weight, by row of all groups and depth.
+    pub(crate) fn byte(&self, row: usize, depth: usize) -> u8 {
+        let (dot_group, lane) = self.place(row / self.m, row % self.m, depth);
+        dot_group.to_le_bytes()[lane]
+    }
+}
+
+impl DotPanels<Bf16Pair> {
+    /// Packs bfloat16 numbers; `None` on a processor that has no products of them.
+    pub(crate) fn of_halves(weight: &[bf16], shape: [usize; 4], packing: Packing<'_>) -> Option<Self> {
+        Bf16Pair::available().then(|| Self::packed(shape, packing, |at| weight[at].to_bits().into()))
+    }
+}
+
+impl<W: DotGroup> DotPanels<W> {
+    /// `bits` gives those of an element of the weight.
+    fn packed(
+        [groups, m, channels, volume]: [usize; 4],
+        packing: Packing<'_>,
+        bits: impl Fn(usize) -> u32 + Sync,
+    ) -> Self {
+        let depth = channels.div_ceil(W::COUNT) * volume;
+        let (panel, of_group) = (ROWS * depth, m.div_ceil(ROWS));
+        let data = packing.filled(groups * m.next_multiple_of(ROWS) * depth, |data| {
+            split_mut(packing.pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
+                for (i, panel) in range.zip(part.chunks_exact_mut(panel.max(1))) {
+                    let (group, first) = (i / of_group, i % of_group * ROWS);
+                    for (row, r) in (first..m).zip(0..ROWS) {
+                        for channel in 0..channels {
+                            let (dot_group, shift) =
+                                (channel / W::COUNT, 32 / W::COUNT * (channel % W::COUNT));
+                            let from = ((group * m + row) * channels + channel) * volume;
+                            for tap in 0..volume {
+                                panel[(dot_group * volume + tap) * ROWS + r] |= bits(from + tap) << shift;
+                            }
+                        }
+                    }
+                }
+            });
+        });
+        DotPanels { data, groups, m, channels, volume, zeros: Vec::new(), _group: PhantomData }
+    }
+
+    /// Rows of all groups.
+    pub(crate) fn rows(&self) -> usize {
+        self.groups * self.m
+    }
+
+    /// Rows of a group, filled up to whole panels.
+    pub(crate) fn padded_rows(&self) -> usize {
+        self.m.next_multiple_of(ROWS)
+    }
+
+    /// Groups, rows of a group, dot groups of a row.
+    pub(crate) fn shape(&self) -> [usize; 3] {
+        [self.groups, self.m, self.channels.div_ceil(W::COUNT) * self.volume]
+    }
+
+    /// Panels of a group from the one that holds row `first`, which begins a panel.
+    pub(crate) fn from(&self, group: usize, first: usize) -> &[u32] {
+        let depth = self.shape()[2];
+        let size = self.padded_rows() * depth;
+        &self.data[group * size..][..size][first * depth..]
+    }
+
+    /// Zero points from that row on; none where all are 0.
+    pub(crate) fn zeros_from(&self, group: usize, first: usize) -> &[i32] {
+        self.zeros.get(group * self.padded_rows() + first..).unwrap_or_default()
+    }
+
+    /// The dot group of an element of a group's row, and which of the dot group's numbers it is.
+    fn place(&self, group: usize, row: usize, depth: usize) -> (u32, usize) {
+        let (channel, tap) = (depth / self.volume, depth % self.volume);
+        let panel = self.from(group, row / ROWS * ROWS);
+        let dot_group = panel[(channel / W::COUNT * self.volume + tap) * ROWS + row % ROWS];
+        (dot_group, channel % W::COUNT)
+    }
+}
+
+/// As the left operand of a general product.
+impl Source<f32> for DotPanels<Bf16Pair> {
+    fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
+            for (depth, y) in columns.clone().zip(out) {
+                let (dot_group, half) = self.place(batch % self.groups, row, depth);
+                *y = f32::from_bits(if half == 0 { dot_group << 16 } else { dot_group & 0xffff_0000 });
+            }
+        }
+    }
+}

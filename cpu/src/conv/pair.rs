@@ -1,0 +1,295 @@
+//! A pointwise convolution and the depthwise one of what it gives, in `f32`: for some lines of the output and some
+//! channels at a time, so that what lies between the two stays in a processor's own cache.
+
+use std::ops::Range;
+
+use super::common::blocks::GRAIN;
+use super::common::epilogue::F32Epilogue;
+use super::common::lines::Lines;
+use super::common::partition::Part;
+use super::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
+use super::depthwise::plane::{OutputPlanes, PlaneLayout};
+use super::direct::panels::{Panels, panel_rows};
+use super::direct::products::Products;
+use super::direct::tile::Block;
+use crate::gemm::VECTOR;
+use crate::isa::Dispatch;
+use crate::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
+use crate::loops::packing::Packing;
+use crate::loops::parallel::{Parts, threads_of_image};
+use crate::loops::scratch::with_scratch;
+use crate::ops::OpError;
+use crate::ops::conv::ConvPair;
+use crate::ops::window::Geometry;
+use crate::tensor::{ElementType, TensorView, TensorViewMut};
+
+/// Elements between the convolutions that are worked on at a time, as many as fit into a processor's own cache beside
+/// what they are made of: of so many positions, unless lines are long, for `VECTOR` channels or more.
+const ELEMENTS: usize = 16 * 1024;
+const POSITIONS: usize = 4096;
+
+struct PairConv {
+    op: ConvPair,
+    /// Of constant weights.
+    weights: Option<PairWeights>,
+    threads: usize,
+}
+
+/// The first weight, packed, and the second, for sixteen channels at a time.
+struct PairWeights {
+    panels: Panels,
+    nchw16c: Vec<f32>,
+}
+
+/// What depends on shapes.
+struct State {
+    /// Positions of the image, and of the output.
+    area: usize,
+    columns: usize,
+    /// Where the channels of an image begin.
+    taps: Vec<usize>,
+    bands: Vec<Band>,
+    /// Positions of the longest band, and channels at a time.
+    longest: usize,
+    rows: usize,
+}
+
+/// Some lines of the output.
+struct Band {
+    way: Way,
+    /// What they read of the image, and how many outputs of a channel come before them.
+    positions: Range<usize>,
+    before: usize,
+}
+
+/// How a channel is read.
+enum Way {
+    Nchw16c(Nchw16c),
+    Lines(PlaneLayout),
+}
+
+impl PairWeights {
+    fn new([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> Self {
+        let (m, k) = (w1.shape()[0], w1.shape()[1]);
+        let taps = w2.shape()[2..].iter().product();
+        PairWeights {
+            panels: Panels::new(w1.slice::<f32>(), panel_rows(), 1, m, k, packing),
+            nchw16c: nchw16c_kernels(w2.slice::<f32>(), taps),
+        }
+    }
+}
+
+/// `None` for other types than `f32`.
+pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
+    if node.input(0) != Some(ElementType::F32) {
+        return Ok(None);
+    }
+    let weights = match (node.constant(1), node.constant(3)) {
+        (Some(w1), Some(w2)) => {
+            let (w1, w2) = (w1.aligned()?, w2.aligned()?);
+            Some(PairWeights::new([w1.view(), w2.view()], Packing::of(node)))
+        }
+        _ => None,
+    };
+    Ok(Some(Box::new(PairConv { op: node.op::<ConvPair>().clone(), weights, threads: node.pool.threads() })))
+}
+
+impl PairConv {
+    fn state(&self, g: &Geometry, images: usize, channels: usize) -> Option<State> {
+        let (area, columns) = (g.input.iter().product::<usize>(), g.output.iter().product());
+        let taps = (0..channels).map(|c| c * area).collect();
+        let bands = match Nchw16c::new::<f32>(g) {
+            Some(nchw16c) => vec![Band { way: Way::Nchw16c(nchw16c), positions: 0..area, before: 0 }],
+            None => self.bands(g, images)?,
+        };
+        let longest = bands.iter().map(|band| band.positions.len()).max().unwrap_or(0);
+        // Several blocks for each thread.
+        let most = self.op.second.group.div_ceil(4 * self.threads).next_multiple_of(VECTOR);
+        let rows = (ELEMENTS / longest.max(1) / VECTOR * VECTOR).clamp(VECTOR, most);
+        Some(State { area, columns, taps, bands, longest, rows })
+    }
+
+    /// `None` for windows that `ConvPair` does not allow.
+    fn bands(&self, g: &Geometry, images: usize) -> Option<Vec<Band>> {
+        let (area, lines) = (g.input.iter().product::<usize>(), g.output[0]);
+        if g.output.contains(&0) {
+            return Some(Vec::new());
+        }
+        // Of a small image threads have channels.
+        let threads = if area <= POSITIONS / 2 { 1 } else { threads_of_image(images, self.threads) };
+        let wanted = area.div_ceil(POSITIONS).next_multiple_of(threads);
+        // Lines that two bands read are made twice: one of eight at most.
+        let shared = g.kernel[0].saturating_sub(g.strides[0]);
+        let count = wanted.min(lines * g.strides[0] / (8 * shared).max(1)).clamp(1, lines);
+        let band = |i: usize| {
+            let Part { geometry, skipped, before } =
+                Part::new(g, lines * i / count..lines * (i + 1) / count)?;
+            let positions = skipped..skipped + geometry.input.iter().product::<usize>();
+            Some(Band { way: Way::Lines(PlaneLayout::new(&geometry)?), positions, before })
+        };
+        (0..count).map(band).collect()
+    }
+}
+
+impl Kernel for PairConv {
+    fn algorithm(&self) -> &'static str {
+        "pointwise and depthwise in one"
+    }
+
+    fn prepare(
+        &self,
+        inputs: &[Option<Argument<'_>>],
+        _outputs: &[Option<&[usize]>],
+    ) -> Result<Prepared, OpError> {
+        let (Some(x), Some(w)) = (&inputs[0], &inputs[3]) else { return Ok(Prepared::default()) };
+        let geometry = self.op.second.window.geometry(&x.shape[2..], &w.shape[2..])?;
+        let state = self.state(&geometry, x.shape[0], x.shape[1]).filter(|_| x.shape[1] > 0);
+        let state = state.ok_or_else(|| {
+            OpError::Unsupported(format!("images of {:?} are not convolved in pairs; use two Conv", x.shape))
+        })?;
+        Ok(Prepared { state: Some(Box::new(state)), scratch: 0 })
+    }
+
+    fn run(
+        &self,
+        cx: &KernelContext<'_>,
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) -> Result<(), OpError> {
+        let (Some(x), Some(w2), Some(y)) = (inputs[0], inputs[3], &mut outputs[0]) else { return Ok(()) };
+        let packed;
+        let weights = match (&self.weights, inputs[1]) {
+            (Some(weights), _) => weights,
+            (None, Some(w1)) => {
+                packed = PairWeights::new([w1, w2], cx.pool.into());
+                &packed
+            }
+            _ => return Ok(()),
+        };
+        let bias = |i: usize| inputs.get(i).copied().flatten().map(|bias| bias.slice::<f32>());
+        let pair = Pair {
+            op: &self.op,
+            weights,
+            kernels: w2.slice::<f32>(),
+            bias: [bias(2), bias(4)],
+            state: cx.state::<State>(),
+            x: x.slice::<f32>(),
+            out: &Parts::new(y.slice::<f32>()),
+        };
+        pair.convolve(cx, x.shape()[0]);
+        if cx.cancelled() { Err(OpError::Cancelled) } else { Ok(()) }
+    }
+
+    fn consumes(&self, input: usize) -> bool {
+        input == 1 && self.weights.is_some()
+    }
+}
+
+/// One run.
+struct Pair<'a> {
+    op: &'a ConvPair,
+    weights: &'a PairWeights,
+    /// The second weight as it is.
+    kernels: &'a [f32],
+    bias: [Option<&'a [f32]>; 2],
+    state: &'a State,
+    x: &'a [f32],
+    out: &'a Parts<'a, f32>,
+}
+
+impl Pair<'_> {
+    fn convolve(&self, cx: &KernelContext<'_>, images: usize) {
+        let &State { ref taps, ref bands, longest, rows, .. } = self.state;
+        let blocks = self.op.second.group.div_ceil(rows);
+        let (mut zeros, mut nchw16c) = (0, [0, 0]);
+        for band in bands {
+            match &band.way {
+                Way::Lines(layout) => zeros = zeros.max(layout.scratch_len()),
+                Way::Nchw16c(way) => nchw16c = way.scratch_lens(),
+            }
+        }
+        let column = Products::scratch_len(&self.weights.panels);
+        let lengths = [rows * longest, column, zeros, nchw16c[0], nchw16c[1]];
+        let work = rows * longest * (taps.len() + 4 * self.taps());
+        cx.pool.split(images * bands.len() * blocks, GRAIN.div_ceil(work.max(1)), |range| {
+            with_scratch(lengths, |[between, column, zeros, image, sums]: [&mut [f32]; 5]| {
+                for i in range.take_while(|_| !cx.cancelled()) {
+                    let at = (i / blocks / bands.len(), &bands[i / blocks % bands.len()], i % blocks);
+                    self.block(at, between, column, zeros, [&mut *image, &mut *sums]);
+                }
+            });
+        });
+    }
+
+    /// Elements of a kernel of the second weight.
+    fn taps(&self) -> usize {
+        self.kernels.len() / self.op.second.group
+    }
+
+    /// Some lines of some channels of an image.
+    fn block(
+        &self,
+        (image, band, block): (usize, &Band, usize),
+        between: &mut [f32],
+        column: &mut [f32],
+        zeros: &mut [f32],
+        nchw16c_scratch: [&mut [f32]; 2],
+    ) {
+        let &State { area, columns, ref taps, rows, .. } = self.state;
+        let (Band { way, positions, before }, m) = (band, self.op.second.group);
+        let (rows, count) = (block * rows..((block + 1) * rows).min(m), positions.len());
+        let between = &mut between[..rows.len() * count];
+        let bias = self.bias.map(|bias| bias.map(|bias| &bias[rows.clone()]));
+        let size = taps.len() * area;
+        let first = Block {
+            panels: self.weights.panels.from(0, rows.start),
+            taps,
+            planes: &self.x[image * size..][positions.start..size],
+            columns: 0..count,
+            lines: Lines::whole(count),
+            rows: 0..rows.len(),
+            epilogue: F32Epilogue {
+                bias: bias[0],
+                residual: None,
+                activation: self.op.first,
+                out: &Parts::new(&mut *between),
+                start: 0,
+                columns: count,
+            },
+            scratch: column,
+        };
+        first.widest();
+        let (between, activation) = (&*between, self.op.second.activation);
+        let start = (image * m + rows.start) * columns;
+        match way {
+            Way::Lines(layout) => {
+                let (out, start) = (self.out, start + before);
+                let second = OutputPlanes {
+                    layout,
+                    images: between,
+                    kernels: &self.kernels[rows.start * self.taps()..rows.end * self.taps()],
+                    channels: rows.len(),
+                    multiplier: 1,
+                    outputs: 0..rows.len(),
+                    scratch: &mut zeros[..layout.scratch_len()],
+                    epilogue: F32Epilogue { bias: bias[1], residual: None, activation, out, start, columns },
+                };
+                second.widest();
+            }
+            Way::Nchw16c(nchw16c) => {
+                // SAFETY: each channel is computed once.
+                let out = unsafe { self.out.get(start..start + rows.len() * columns) };
+                let channels = Nchw16cImages {
+                    x: between,
+                    images: 1,
+                    channels: rows.len(),
+                    kernels: &self.weights.nchw16c[rows.start * self.taps()..],
+                    bias: bias[1],
+                    activation,
+                    out: &Parts::new(out),
+                };
+                nchw16c.blocks(&channels, 0..rows.len().div_ceil(VECTOR), nchw16c_scratch);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Channel-blocked images in bfloat16 change where numbers lie, not which they are.
+
+use crate::graph::Attribute;
+use crate::ops::OpError;
+use crate::tensor::{ElementType, Value, bf16};
+use crate::testing::{block_channels, elements, run_constant, t};
+
+/// A shape and elements.
+type Elements = (Vec<usize>, Vec<bf16>);
+
+fn some(shape: &[usize], step: usize) -> Elements {
+    let count = shape.iter().product::<usize>();
+    let number = |i: usize| bf16::from_f32((i * step % 251) as f32 / 128.0 - 1.0);
+    (shape.to_vec(), (0..count).map(number).collect())
+}
+
+struct Case {
+    x: &'static [usize],
+    w: &'static [usize],
+    y: &'static [usize],
+    group: i64,
+    pads: &'static [i64],
+    strides: &'static [i64],
+    activation: Option<&'static str>,
+}
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    Case { x: &[2, 6, 9, 11], w: &[12, 6, 3, 3], y: &[2, 12, 9, 11], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Relu") },
+    Case { x: &[2, 16, 9, 11], w: &[20, 8, 3, 3], y: &[2, 20, 5, 6], group: 2, pads: &[1; 4], strides: &[2, 2], activation: Some("HardSwish") },
+    Case { x: &[1, 64, 14, 14], w: &[70, 64, 1, 1], y: &[1, 70, 14, 14], group: 1, pads: &[0; 4], strides: &[1, 1], activation: None },
+    Case { x: &[1, 64, 14, 15], w: &[72, 64, 1, 1], y: &[1, 72, 7, 8], group: 1, pads: &[0; 4], strides: &[2, 2], activation: Some("Silu") },
+    Case { x: &[1, 16, 7, 7], w: &[64, 16, 3, 3], y: &[1, 64, 7, 7], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Relu") },
+    Case { x: &[3, 4, 1, 1], w: &[2, 4, 1, 1], y: &[3, 2, 1, 1], group: 1, pads: &[0; 4], strides: &[1, 1], activation: None },
+    Case { x: &[1, 8, 37], w: &[8, 8, 4], y: &[1, 8, 12], group: 1, pads: &[1, 1], strides: &[3], activation: Some("Sigmoid") },
+    // Most of what products would read lies between lines.
+    Case { x: &[1, 8, 60, 40], w: &[4, 8, 1, 40], y: &[1, 4, 60, 1], group: 1, pads: &[0; 4], strides: &[1, 1], activation: Some("Relu") },
+];
+
+fn convolve(case: &Case, residual: bool, [input, output]: [bool; 2]) -> Result<Elements, OpError> {
+    let given = |shape: &[usize], step: usize, channel_blocked: bool| {
+        let elements = some(shape, step);
+        let (shape, elements) = if channel_blocked { block_channels(elements, 2) } else { elements };
+        t(&shape, &elements)
+    };
+    let mut inputs = vec![given(case.x, 37, input), given(case.w, 53, false), given(&case.w[..1], 29, false)];
+    if residual {
+        inputs.push(given(case.y, 59, output));
+    }
+    let mut attributes = vec![
+        ("group", Attribute::Int(case.group)),
+        ("pads", Attribute::Ints(case.pads.to_vec())),
+        ("strides", Attribute::Ints(case.strides.to_vec())),
+    ];
+    attributes
+        .extend(case.activation.map(|name| ("activation", Attribute::String(name.as_bytes().to_vec()))));
+    if !input && !output {
+        let y: Value =
+            run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, &[1], 1)?.remove(0);
+        return Ok(elements(&y));
+    }
+    attributes.push(("channel_blocked_input", Attribute::Int(input.into())));
+    attributes.push(("channel_blocked_output", Attribute::Int(output.into())));
+    let y: Value = run_constant("rukh", "FusedConv", 1, &attributes, &inputs, &[1], 1)?.remove(0);
+    Ok(elements(&y))
+}
+
+#[test]
+fn convolutions() {
+    for case in CASES {
+        for residual in [false, true] {
+            for channel_blocked in [[true, false], [false, true], [true, true]] {
+                let got = convolve(case, residual, channel_blocked);
+                if !crate::blocks_channels(ElementType::BF16) {
+                    assert!(matches!(got, Err(OpError::Unsupported(_))));
+                    continue;
+                }
+                let plain = convolve(case, residual, [false; 2]).unwrap();
+                let (want, got) =
+                    (if channel_blocked[1] { block_channels(plain, 2) } else { plain }, got.unwrap());
+                assert_eq!(got.0, want.0);
+                for (got, want) in got.1.iter().zip(&want.1) {
+                    // Without dot groups, sums are rounded in another order.
+                    let (got, want) = (got.to_f32(), want.to_f32());
+                    assert!(
+                        (got - want).abs() <= 0.01 * want.abs().max(1.0),
+                        "{:?} {channel_blocked:?} {residual}",
+                        case.x
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The product of a block in `f32`: by `panels` where the right operand is packed, else by the crate `rten-gemm`,
+//! which only this file names for floats. Operands that were packed as bfloat16 numbers go to `dot::bf16`.
+//!
+//! `rten-gemm` uses the threads of rayon's current pool. The library keeps that pool at one thread
+//! (see `threads`), and avoids the crate's path for a single row times an unpacked matrix, which goes
+//! through rayon even so.
+
+use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedAMatrix};
+use rten_tensor::NdTensorView;
+
+use super::gemv;
+use super::panels::{self, Panels};
+use crate::gemm::compute::{BlockA, BlockB};
+use crate::gemm::dot::bf16;
+use crate::gemm::dot::isa::{Bf16Pair, DotGroup};
+use crate::gemm::shape::{Extent, Matrix};
+use crate::loops::packing::Piece;
+use crate::loops::scratch::with_scratch;
+
+pub(crate) enum PackedA {
+    Floats(PackedAMatrix<f32>),
+    Halves(bf16::PackedA),
+}
+
+pub(crate) enum PackedB {
+    Floats(Panels),
+    Halves(bf16::PackedB),
+}
+
+/// What a packed operand holds, which is what those who made the product packed it for.
+macro_rules! parts {
+    ($packed:ident, $floats:ty) => {
+        impl $packed {
+            fn floats(&self) -> &$floats {
+                match self {
+                    $packed::Floats(packed) => packed,
+                    $packed::Halves(_) => panic!("the operands of a product are packed for different types"),
+                }
+            }
+
+            pub(crate) fn halves(&self) -> &bf16::$packed {
+                match self {
+                    $packed::Halves(packed) => packed,
+                    $packed::Floats(_) => panic!("the operands of a product are packed for different types"),
+                }
+            }
+        }
+    };
+}
+
+parts!(PackedA, PackedAMatrix<f32>);
+
+parts!(PackedB, Panels);
+
+thread_local! {
+    /// The kernels for this processor. The crate does not let threads share them.
+    static EXECUTOR: GemmExecutor = executor();
+}
+
+/// The kernels, after one product of the largest block that the crate packs at a time: its buffers on
+/// this thread have their final size then, and no later product allocates.
+fn executor() -> GemmExecutor {
+    // The crate's largest blocks of rows, depth and columns for `f32`.
+    const ROWS: usize = 64;
+    const DEPTH: usize = 256;
+    const COLUMNS: usize = 1024;
+    let executor = GemmExecutor::default();
+    let (left, right) = (vec![0.0; ROWS * DEPTH], vec![0.0; DEPTH * COLUMNS]);
+    // Both operands lie by columns, so that both are packed.
+    let a = Matrix { data: &left, row_stride: 1, column_stride: ROWS };
+    let b = Matrix { data: &right, row_stride: 1, column_stride: DEPTH };
+    let (a, b) = (view(a, ROWS, DEPTH), view(b, DEPTH, COLUMNS));
+    let mut out = vec![0.0; ROWS * COLUMNS];
+    let (a, b) = (GemmInputA::Unpacked(a), GemmInputB::Unpacked(b));
+    if let Err(error) = executor.gemm(&mut out, a, b, GemmOptions::default()) {
+        panic!("a product of {ROWS} × {DEPTH} × {COLUMNS}: {error}");
+    }
+    executor
+}
+
+pub(crate) fn pack_a(
+    a: Matrix<'_, f32>,
+    rows: usize,
+    depth: usize,
+    bfloat16: bool,
+    to: Piece<'_>,
+) -> PackedA {
+    if bfloat16 && Bf16Pair::available() {
+        return PackedA::Halves(bf16::pack_a(a, rows, depth, to));
+    }
+    // The crate keeps its layout to itself.
+    to.cannot_be_kept();
+    PackedA::Floats(EXECUTOR.with(|e| e.prepack_a(view(a, rows, depth))))
+}
+
+pub(crate) fn pack_b(
+    b: Matrix<'_, f32>,
+    depth: usize,
+    columns: usize,
+    bfloat16: bool,
+    to: Piece<'_>,
+) -> PackedB {
+    if bfloat16 && Bf16Pair::available() {
+        return PackedB::Halves(bf16::pack_b(b, depth, columns, to));
+    }
+    PackedB::Floats(Panels::new(b, depth, columns, to))
+}
+
+pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
+    let Extent { rows, columns, depth } = extent;
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    match (&a, &b) {
+        (BlockA::Plain(a), BlockB::Plain(b)) if rows == 1 => {
+            return gemv::times_matrix(out, a.data, a.column_stride, *b, depth, add);
+        }
+        // A column: the transposed product has one row.
+        (BlockA::Plain(a), BlockB::Plain(b)) if columns == 1 => {
+            let a = Matrix { data: a.data, row_stride: a.column_stride, column_stride: a.row_stride };
+            return gemv::times_matrix(out, b.data, b.row_stride, a, depth, add);
+        }
+        _ => {}
+    }
+    let in_halves = matches!(a, BlockA::Packed(PackedA::Halves(_)));
+    if in_halves || matches!(b, BlockB::Packed(PackedB::Halves(_))) {
+        return bf16::product(out, extent, a, b, add);
+    }
+    let (a, b) = match (a, b) {
+        (BlockA::Plain(a), BlockB::Packed(b)) => {
+            return panels::product(out, extent, a, b.floats().data(depth, columns), add, false);
+        }
+        (BlockA::Plain(a), BlockB::Plain(b)) => (GemmInputA::Unpacked(view(a, rows, depth)), b),
+        (BlockA::Packed(a), BlockB::Plain(b)) => (GemmInputA::Packed(a.floats()), b),
+        (a @ BlockA::Packed(_), BlockB::Packed(b)) => {
+            return with_scratch([depth * columns], |[rows]: [&mut [f32]; 1]| {
+                panels::unpack(b.floats().data(depth, columns), depth, columns, rows);
+                product(out, extent, a, BlockB::Plain(Matrix::new(rows, columns)), add);
+            });
+        }
+    };
+    let b = GemmInputB::Unpacked(view(b, depth, columns));
+    let options = GemmOptions { beta: if add { 1.0 } else { 0.0 }, ..GemmOptions::default() };
+    if let Err(error) = EXECUTOR.with(|e| e.gemm(&mut out[..rows * columns], a, b, options)) {
+        // Extents and packing are ours: an error is a defect of the library.
+        panic!("a product of {rows} × {depth} × {columns}: {error}");
+    }
+}
+
+fn view<'a>(m: Matrix<'a, f32>, rows: usize, columns: usize) -> NdTensorView<'a, f32, 2> {
+    NdTensorView::from_slice_with_strides([rows, columns], m.data, [m.row_stride, m.column_stride])
+        .unwrap_or_else(|e| panic!("a matrix of {rows} × {columns}: {e:?}"))
+}

@@ -1,0 +1,356 @@
+//! The product of a block in `f32` with a right operand packed in panels of columns, in registers.
+//!
+//! A tile is up to 8 rows (4 with 16 registers) times 3 vectors of columns. The left operand is read where it
+//! lies, one element for a whole vector; a panel is read from its begin to its end. While the rows go by, the next
+//! panel is fetched: the first rows would else wait for memory.
+
+use std::ops::Range;
+
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdOp};
+
+use crate::gemm::shape::{Extent, Matrix};
+use crate::isa::Dispatch;
+use crate::loops::packed_weights::Weights;
+use crate::loops::packing::Piece;
+use crate::loops::simd::{Loop, vector_len, widest};
+
+/// Vectors of a panel; the last panel may have fewer.
+const VECTORS: usize = 3;
+/// Elements of the longest vector.
+const LONGEST: usize = 16;
+/// Columns that are whole panels with every instruction set.
+pub(crate) const COLUMNS: usize = VECTORS * LONGEST;
+/// Bytes of a line of a cache.
+const LINE: usize = 64;
+/// How far ahead a single row fetches its panel, in elements.
+const AHEAD: usize = 1024;
+
+/// A packed `depth × columns` matrix.
+pub(crate) struct Panels {
+    data: Weights<f32>,
+    depth: usize,
+    columns: usize,
+}
+
+impl Panels {
+    pub(crate) fn new(b: Matrix<'_, f32>, depth: usize, columns: usize, to: Piece<'_>) -> Self {
+        let data = to.filled(scratch_len(depth, columns), |scratch| pack(b, depth, columns, scratch));
+        Panels { data, depth, columns }
+    }
+
+    /// The panels; asserts that the matrix has this extent.
+    pub(crate) fn data(&self, depth: usize, columns: usize) -> &[f32] {
+        let own = (self.depth, self.columns);
+        assert_eq!(own, (depth, columns), "the extent of a packed matrix in a product");
+        &self.data
+    }
+}
+
+/// Elements of a packed `depth × columns` matrix.
+pub(crate) fn scratch_len(depth: usize, columns: usize) -> usize {
+    columns.next_multiple_of(vector_len()) * depth
+}
+
+/// Writes for each panel of columns its rows one after the other. Missing columns of the last vector are 0.
+pub(crate) fn pack(b: Matrix<'_, f32>, depth: usize, columns: usize, scratch: &mut [f32]) {
+    if depth > 0 {
+        widest(Pack { b, depth, columns, len: vector_len(), scratch });
+    }
+}
+
+/// Writes a packed operand row by row.
+pub(crate) fn unpack(b: &[f32], depth: usize, columns: usize, out: &mut [f32]) {
+    for (start, width) in panels(columns, vector_len()) {
+        let count = width.min(columns - start);
+        let rows = b[start * depth..][..width * depth].chunks_exact(width);
+        for (row, out) in rows.zip(out.chunks_exact_mut(columns)) {
+            out[start..][..count].copy_from_slice(&row[..count]);
+        }
+    }
+}
+
+struct Pack<'a> {
+    b: Matrix<'a, f32>,
+    depth: usize,
+    columns: usize,
+    len: usize,
+    scratch: &'a mut [f32],
+}
+
+impl Loop for Pack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Pack { b, depth, columns, len, scratch } = self;
+        for (start, width) in panels(columns, len) {
+            let count = width.min(columns - start);
+            let panel = &mut scratch[start * depth..][..width * depth];
+            if b.column_stride == 1 {
+                for (k, row) in panel.chunks_exact_mut(width).enumerate() {
+                    row[..count].copy_from_slice(&b.data[k * b.row_stride + start..][..count]);
+                    row[count..].fill(0.0);
+                }
+            } else if b.row_stride == 1 {
+                transpose(&b, start, count, width, panel);
+            } else {
+                for (k, row) in panel.chunks_exact_mut(width).enumerate() {
+                    let from = b.data[k * b.row_stride + start * b.column_stride..].iter();
+                    row[..count]
+                        .iter_mut()
+                        .zip(from.step_by(b.column_stride.max(1)))
+                        .for_each(|(y, &x)| *y = x);
+                    row[count..].fill(0.0);
+                }
+            }
+        }
+    }
+}
+
+/// Packs columns that are contiguous: squares of 8 × 8, which compile to shuffles.
+#[inline(always)]
+fn transpose(b: &Matrix<'_, f32>, start: usize, count: usize, width: usize, panel: &mut [f32]) {
+    const SIDE: usize = 8;
+    let depth = panel.len() / width;
+    let column = |j: usize| &b.data[(start + j.min(count - 1)) * b.column_stride..][..depth];
+    for first in (0..width).step_by(SIDE) {
+        let columns: [&[f32]; SIDE] = std::array::from_fn(|j| column(first + j));
+        let side = SIDE.min(width - first);
+        let whole = if side == SIDE { depth / SIDE * SIDE } else { 0 };
+        for k in (0..whole).step_by(SIDE) {
+            let mut square = [[0.0; SIDE]; SIDE];
+            for (j, column) in columns.iter().enumerate() {
+                let from = &column[k..k + SIDE];
+                for i in 0..SIDE {
+                    square[i][j] = from[i];
+                }
+            }
+            for (i, row) in square.iter().enumerate() {
+                panel[(k + i) * width + first..][..SIDE].copy_from_slice(row);
+            }
+        }
+        for k in whole..depth {
+            for j in 0..side {
+                panel[k * width + first + j] = columns[j][k];
+            }
+        }
+    }
+    if count < width {
+        panel.chunks_exact_mut(width).for_each(|row| row[count..].fill(0.0));
+    }
+}
+
+/// The columns of each panel; of the last some may not be there.
+pub(crate) fn columns(columns: usize) -> impl Iterator<Item = Range<usize>> {
+    panels(columns, vector_len()).map(|(start, width)| start..start + width)
+}
+
+/// Where panels begin, and how many columns they have room for.
+#[inline(always)]
+fn panels(columns: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..columns.div_ceil(VECTORS * len)).map(move |i| panel(i, columns, len))
+}
+
+#[inline(always)]
+fn panel(i: usize, columns: usize, len: usize) -> (usize, usize) {
+    let start = i * VECTORS * len;
+    (start, (VECTORS * len).min(columns.next_multiple_of(len) - start))
+}
+
+/// Writes the product to `out` (row-major without gaps), or adds it. `backwards`: the last panel comes first.
+pub(crate) fn product(
+    out: &mut [f32],
+    extent: Extent,
+    a: Matrix<'_, f32>,
+    b: &[f32],
+    add: bool,
+    backwards: bool,
+) {
+    let Extent { rows, columns, depth } = extent;
+    assert!(
+        b.len() >= scratch_len(depth, columns) && out.len() >= rows * columns,
+        "operands have their extent"
+    );
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    if depth == 0 {
+        if !add {
+            out[..rows * columns].fill(0.0);
+        }
+        return;
+    }
+    let last = (rows - 1) * a.row_stride + (depth - 1) * a.column_stride;
+    assert!(last < a.data.len(), "the left operand has {rows} × {depth} elements");
+    Blocks { out, extent, a, b, add, backwards }.widest();
+}
+
+struct Blocks<'a> {
+    out: &'a mut [f32],
+    extent: Extent,
+    /// The last element of the extent lies inside.
+    a: Matrix<'a, f32>,
+    b: &'a [f32],
+    add: bool,
+    backwards: bool,
+}
+
+impl SimdOp for Blocks<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        // Vectors of 8 are those of AVX2, which has 16 registers.
+        if isa.f32().len() == 8 { self.run::<I, 4>(isa) } else { self.run::<I, 8>(isa) }
+    }
+}
+
+impl Blocks<'_> {
+    #[inline(always)]
+    fn run<I: Isa, const R: usize>(mut self, isa: I) {
+        let (len, Extent { rows: all, columns, depth }) = (isa.f32().len(), self.extent);
+        let tiles = all.div_ceil(R);
+        let count = columns.div_ceil(VECTORS * len);
+        for i in 0..count {
+            let (start, width) = panel(if self.backwards { count - 1 - i } else { i }, columns, len);
+            let panel = &self.b[start * depth..][..width * depth];
+            for (i, row) in (0..all).step_by(R).enumerate() {
+                let rows = row..(row + R).min(all);
+                // The part of the next panel that this tile fetches, a step at a time.
+                let step = (width * size_of::<f32>()).div_ceil(tiles);
+                let fetch = panel.as_ptr_range().end.wrapping_byte_add(i * depth * step);
+                let tile = Tile { panel, start, rows, fetch, step };
+                match (tile.rows.len(), width / len) {
+                    (1, 1) => self.tile::<I, 1, 1>(isa, tile),
+                    (1, 2) => self.tile::<I, 1, 2>(isa, tile),
+                    (1, _) => self.tile::<I, 1, 3>(isa, tile),
+                    (2..=4, 1) => self.tile::<I, 4, 1>(isa, tile),
+                    (2..=4, 2) => self.tile::<I, 4, 2>(isa, tile),
+                    (2..=4, _) => self.tile::<I, 4, 3>(isa, tile),
+                    (_, 1) => self.tile::<I, R, 1>(isa, tile),
+                    (_, 2) => self.tile::<I, R, 2>(isa, tile),
+                    _ => self.tile::<I, R, 3>(isa, tile),
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn tile<I: Isa, const R: usize, const V: usize>(&mut self, isa: I, tile: Tile<'_>) {
+        let ops = isa.f32();
+        let len = ops.len();
+        let Extent { rows: all, columns, depth } = self.extent;
+        let Tile { panel, start, rows, mut fetch, step } = tile;
+        assert!(panel.len() >= V * len * depth && rows.end <= all && rows.len() <= R);
+        let mut sums = [[ops.zero(); V]; R];
+        // Rows that are missing are computed like the last one.
+        let row: [*const f32; R] = std::array::from_fn(|r| {
+            self.a.data[(rows.start + r).min(rows.end - 1) * self.a.row_stride..].as_ptr()
+        });
+        let mut at = panel.as_ptr();
+        let mut offset = 0;
+        for _ in 0..depth {
+            if R == 1 {
+                for line in (0..V * len).step_by(LINE / size_of::<f32>()) {
+                    ops.prefetch(at.wrapping_add(AHEAD + line));
+                }
+            } else {
+                ops.prefetch(fetch);
+                fetch = fetch.wrapping_byte_add(step);
+            }
+            // SAFETY: a panel has `depth` times `V` vectors, and of each row `depth` elements lie inside the
+            // operand (asserted by `product`).
+            unsafe {
+                let b: [I::F32; V] = std::array::from_fn(|v| ops.load_ptr(at.add(v * len)));
+                for (sums, row) in sums.iter_mut().zip(row) {
+                    let a = ops.splat(*row.add(offset));
+                    for (sum, b) in sums.iter_mut().zip(b) {
+                        *sum = ops.mul_add(a, b, *sum);
+                    }
+                }
+                at = at.add(V * len);
+            }
+            offset += self.a.column_stride;
+        }
+        let mask = ops.first_n_mask((columns - start - (V - 1) * len).min(len));
+        for (sums, row) in sums.into_iter().zip(rows) {
+            let out = &mut self.out[row * columns + start..][..(V * len).min(columns - start)];
+            for (v, sum) in sums.into_iter().enumerate() {
+                let to = out[v * len..].as_mut_ptr();
+                // SAFETY: all vectors but the last are whole, and of that the mask has as many elements as the
+                // slice.
+                unsafe {
+                    if v < V - 1 {
+                        let sum = if self.add { ops.add(sum, ops.load_ptr(to)) } else { sum };
+                        ops.store_ptr(sum, to);
+                    } else {
+                        let sum = if self.add { ops.add(sum, ops.load_ptr_mask(to, mask)) } else { sum };
+                        ops.store_ptr_mask(sum, to, mask);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Some rows of a panel's columns.
+struct Tile<'a> {
+    panel: &'a [f32],
+    /// The panel's first column.
+    start: usize,
+    rows: Range<usize>,
+    /// What to fetch at the first depth, and how many bytes farther at the next one.
+    fetch: *const f32,
+    step: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packs for and multiplies with one instruction set.
+    fn check<I: Isa>(isa: I) {
+        let number = |i: usize, seed: usize| ((i * 7 + seed * 13 + i / 11) % 9) as f32 - 4.0;
+        for (rows, columns, depth) in
+            [(1, 1, 1), (1, 100, 30), (3, 33, 9), (5, 47, 16), (8, 48, 17), (21, 130, 40)]
+        {
+            let extent = Extent { rows, columns, depth };
+            let a: Vec<f32> = (0..rows * depth).map(|i| number(i, 1)).collect();
+            let b: Vec<f32> = (0..columns * depth).map(|i| number(i, 2)).collect();
+            let by_columns: Vec<f32> =
+                (0..columns * depth).map(|i| b[i % depth * columns + i / depth]).collect();
+            let want = |row: usize, column: usize| -> f32 {
+                (0..depth).map(|k| a[row * depth + k] * b[k * columns + column]).sum()
+            };
+            for (b, backwards) in
+                [(Matrix::new(&b, columns), false), (Matrix::transposed(&by_columns, depth), true)]
+            {
+                let len = isa.f32().len();
+                let mut scratch = vec![9.0; columns.next_multiple_of(len) * depth];
+                Pack { b, depth, columns, len, scratch: &mut scratch }.run();
+                let mut out = vec![1.0; rows * columns];
+                for (add, before) in [(true, 1.0), (false, 0.0)] {
+                    let a = Matrix::new(&a, depth);
+                    Blocks { out: &mut out, extent, a, b: &scratch, add, backwards }.eval(isa);
+                    for (i, &x) in out.iter().enumerate() {
+                        let want = want(i / columns, i % columns) + before;
+                        assert_eq!(x, want, "{rows} × {columns} × {depth}, element {i}, add {add}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn with_every_instruction_set() {
+        check(rten_simd::isa::GenericIsa::new());
+        #[cfg(target_arch = "x86_64")]
+        {
+            rten_simd::isa::Avx2Isa::new().into_iter().for_each(check);
+            rten_simd::isa::Avx512Isa::new().into_iter().for_each(check);
+        }
+        #[cfg(target_arch = "aarch64")]
+        rten_simd::isa::ArmNeonIsa::new().into_iter().for_each(check);
+    }
+}

@@ -1,0 +1,123 @@
+//! Which vector instructions kernels use: the best that the processor has, or fewer when the environment variable
+//! `RUKH_CPU_ISA` says so. It is for tests and benchmarks on machines with more than their users have.
+//!
+//! Two crates choose for themselves and are not limited: `rten-gemm` for products of floats neither of which is a
+//! constant, and `rten-vecmath` for elementwise functions.
+
+use std::sync::OnceLock;
+
+#[cfg(target_arch = "x86_64")]
+use rten_simd::Isa;
+use rten_simd::SimdOp;
+#[cfg(target_arch = "x86_64")]
+use rten_simd::isa::{Avx2Isa, Avx512Isa, GenericIsa};
+
+/// Levels of vector instructions; each has those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What every processor of the architecture has (on ARM: NEON).
+    Portable,
+    /// AVX2, FMA and F16C.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL.
+    Avx512,
+    /// Whatever the processor has besides: VNNI, BF16, VBMI.
+    Native,
+}
+
+/// What `RUKH_CPU_ISA` may be.
+pub const LEVELS: [(&str, Level); 4] = [
+    ("portable", Level::Portable),
+    ("avx2", Level::Avx2),
+    ("avx512", Level::Avx512),
+    ("native", Level::Native),
+];
+
+/// The level that kernels may use at most; read once. A value that is not known limits nothing.
+pub fn limit() -> Level {
+    static LIMIT: OnceLock<Level> = OnceLock::new();
+    *LIMIT.get_or_init(|| wanted().and_then(|name| parse(&name)).unwrap_or(Level::Native))
+}
+
+/// The variable's value, when it is not known.
+pub fn unknown() -> Option<String> {
+    wanted().filter(|name| !name.is_empty() && parse(name).is_none())
+}
+
+fn wanted() -> Option<String> {
+    std::env::var("RUKH_CPU_ISA").ok()
+}
+
+fn parse(name: &str) -> Option<Level> {
+    LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
+}
+
+/// A vectorised operation, run with the widest vectors of this machine that are allowed.
+pub(super) trait Dispatch: SimdOp + Sized {
+    /// As `SimdOp::dispatch`, which knows no limit: the operation is compiled once for each instruction set.
+    #[cfg(target_arch = "x86_64")]
+    fn widest(self) -> Self::Output {
+        // The features are those that the two types of rten-simd stand for.
+        #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,f16c")]
+        fn with_avx512<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
+            op.eval(isa)
+        }
+        #[target_feature(enable = "avx,avx2,fma,f16c")]
+        fn with_avx2<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
+            op.eval(isa)
+        }
+        let limit = limit();
+        if limit >= Level::Avx512
+            && let Some(isa) = Avx512Isa::new()
+        {
+            // SAFETY: there is such a value only where the processor has these instructions.
+            return unsafe { with_avx512(isa, self) };
+        }
+        if limit >= Level::Avx2
+            && let Some(isa) = Avx2Isa::new()
+        {
+            // SAFETY: as above.
+            return unsafe { with_avx2(isa, self) };
+        }
+        self.eval(GenericIsa::new())
+    }
+
+    /// Other architectures have one instruction set.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn widest(self) -> Self::Output {
+        self.dispatch()
+    }
+}
+
+impl<Op: SimdOp> Dispatch for Op {}
+
+/// Whether kernels may use AVX2, FMA and F16C.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_avx2() -> bool {
+    limit() >= Level::Avx2
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+}
+
+/// Whether kernels may use AVX-512 (F, BW, DQ and VL).
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_avx512() -> bool {
+    limit() >= Level::Avx512
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+}
+
+/// Whether kernels may use a feature beyond [`has_avx512`], named as `is_x86_feature_detected` does.
+#[cfg(target_arch = "x86_64")]
+macro_rules! has_beyond_avx512 {
+    ($feature:tt) => {
+        $crate::isa::limit() == $crate::isa::Level::Native
+            && $crate::isa::has_avx512()
+            && is_x86_feature_detected!($feature)
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use has_beyond_avx512;

@@ -1,0 +1,55 @@
+//! Temporary memory of a thread, for tiles whose number depends on how work is split.
+//!
+//! A kernel that knows its scratch from shapes alone asks for it in `prepare`. Tiles are different:
+//! each thread that helps needs its own. That memory is kept with the thread, so that after the
+//! first runs nothing is allocated.
+
+use std::cell::Cell;
+
+use crate::tensor::{ALIGNMENT, Buffer, Element};
+
+thread_local! {
+    static SPARE: Cell<Option<Buffer>> = const { Cell::new(None) };
+}
+
+/// Lends `body` slices of these lengths, aligned to 64 bytes, with unspecified content. A use inside
+/// another use gets memory of its own. Panics when the host has no memory left.
+pub(crate) fn with_scratch<T: Element, const N: usize, R>(
+    lengths: [usize; N],
+    body: impl FnOnce([&mut [T]; N]) -> R,
+) -> R {
+    let step = ALIGNMENT / size_of::<T>();
+    let total: usize = lengths.iter().map(|len| len.next_multiple_of(step) * size_of::<T>()).sum();
+    let buffer = match SPARE.take() {
+        Some(buffer) if buffer.len() >= total => buffer,
+        _ => Buffer::zeroed(total.next_power_of_two()).unwrap_or_else(|e| panic!("{e}")),
+    };
+    let mut start = 0;
+    let slices = lengths.map(|len| {
+        let at = start;
+        start += len.next_multiple_of(step) * size_of::<T>();
+        // SAFETY: the parts lie inside the buffer, do not overlap, are aligned to 64 and every bit
+        // pattern is an element; nobody else holds the buffer while it is out of its cell.
+        unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().add(at).cast::<T>(), len) }
+    });
+    let result = body(slices);
+    SPARE.set(Some(buffer));
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_apart_aligned_and_nest() {
+        with_scratch([3, 0, 100], |[a, b, c]: [&mut [f32]; 3]| {
+            a.fill(1.0);
+            c.fill(3.0);
+            assert!(b.is_empty());
+            with_scratch([50], |[d]: [&mut [f64]; 1]| d.fill(7.0));
+            assert_eq!((a[2], c[0]), (1.0, 3.0));
+            assert!(c.as_ptr().addr().is_multiple_of(64));
+        });
+    }
+}

@@ -1,0 +1,166 @@
+//! Sums, moments and exponentials of runs of floats: what softmax and normalisations are made of.
+
+use rten_simd::SimdUnaryOp;
+use rten_vecmath::{Exp, MaxNum, Sum, SumSquare, SumSquareSub};
+
+use super::simd::{Loop, widest};
+use super::widen::{RUN, Widen};
+use crate::isa::Dispatch;
+
+/// A float that statistics are computed in. Runs are summed in the type, runs together in f64.
+pub(crate) trait Real: num_traits::Float + Widen<Wide = Self> {
+    fn of(x: f64) -> Self;
+    fn wide(self) -> f64;
+    fn sum(x: &[Self]) -> f64;
+    fn sum_squares(x: &[Self]) -> f64;
+    /// The sum of (x − mean)².
+    fn sum_squares_from(x: &[Self], mean: Self) -> f64;
+    /// The largest element; NaN wins, −∞ of none.
+    fn largest(x: &[Self]) -> Self;
+    fn exp_all(x: &mut [Self]);
+}
+
+impl Real for f32 {
+    #[inline(always)]
+    fn of(x: f64) -> Self {
+        x as f32
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self as f64
+    }
+    fn sum(x: &[Self]) -> f64 {
+        Sum::new(x).widest() as f64
+    }
+    fn sum_squares(x: &[Self]) -> f64 {
+        SumSquare::new(x).widest() as f64
+    }
+    fn sum_squares_from(x: &[Self], mean: Self) -> f64 {
+        SumSquareSub::new(x, mean).widest() as f64
+    }
+    fn largest(x: &[Self]) -> Self {
+        MaxNum::new(x).widest()
+    }
+    fn exp_all(x: &mut [Self]) {
+        Exp {}.map_mut(x);
+    }
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn of(x: f64) -> Self {
+        x
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+    fn sum(x: &[Self]) -> f64 {
+        x.iter().sum()
+    }
+    fn sum_squares(x: &[Self]) -> f64 {
+        x.iter().map(|x| x * x).sum()
+    }
+    fn sum_squares_from(x: &[Self], mean: Self) -> f64 {
+        x.iter().map(|x| (x - mean) * (x - mean)).sum()
+    }
+    fn largest(x: &[Self]) -> Self {
+        x.iter().fold(f64::NEG_INFINITY, |a, &b| if a > b || a.is_nan() { a } else { b })
+    }
+    fn exp_all(x: &mut [Self]) {
+        x.iter_mut().for_each(|x| *x = x.exp());
+    }
+}
+
+/// Sums what `term` gives of each run of a row.
+pub(crate) fn total<T: Widen<Wide: Real>>(x: &[T], term: impl Fn(&[T::Wide]) -> f64) -> f64 {
+    let mut buffer = [T::Wide::default(); RUN];
+    x.chunks(RUN).map(|x| term(T::load(x, &mut buffer))).sum()
+}
+
+/// The mean of a row and its mean squared deviation.
+pub(crate) fn moments<T: Widen<Wide: Real>>(x: &[T]) -> (f64, f64) {
+    let count = x.len() as f64;
+    let mean = total(x, T::Wide::sum) / count;
+    let center = T::Wide::of(mean);
+    (mean, total(x, |x| T::Wide::sum_squares_from(x, center)) / count)
+}
+
+/// `y[i] = (x[i] − center)·factor·scale[i] + bias[i]`; a scale or bias of one element serves all.
+/// Without `x`, `y` holds it.
+pub(crate) fn affine<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>>(
+    x: Option<&[T]>,
+    y: &mut [T],
+    center: T::Wide,
+    factor: T::Wide,
+    scale: &[S],
+    bias: &[S],
+) {
+    let (mut own, mut scales, mut biases) =
+        ([T::Wide::default(); RUN], [T::Wide::default(); RUN], [T::Wide::default(); RUN]);
+    for (i, y) in y.chunks_mut(RUN).enumerate() {
+        if let Some(x) = x {
+            y.copy_from_slice(&x[i * RUN..][..y.len()]);
+        }
+        let piece = |all: &[S], count: usize| match all.len() {
+            1 => 0..1,
+            _ => i * RUN..i * RUN + count,
+        };
+        let scale = S::load(&scale[piece(scale, y.len())], &mut scales);
+        let bias = S::load(&bias[piece(bias, y.len())], &mut biases);
+        T::update(y, &mut own, |y| match (scale, bias) {
+            (&[scale], &[bias]) => widest(One { y, center, factor: factor * scale, bias }),
+            (scale, bias) => widest(Each { y, center, factor, scale, bias }),
+        });
+    }
+}
+
+struct One<'a, W> {
+    y: &'a mut [W],
+    center: W,
+    factor: W,
+    bias: W,
+}
+
+impl<W: Real> Loop for One<'_, W> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for y in self.y {
+            *y = (*y - self.center) * self.factor + self.bias;
+        }
+    }
+}
+
+struct Each<'a, W> {
+    y: &'a mut [W],
+    center: W,
+    factor: W,
+    scale: &'a [W],
+    bias: &'a [W],
+}
+
+impl<W: Real> Loop for Each<'_, W> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let (center, factor) = (self.center, self.factor);
+        match (self.scale, self.bias) {
+            (scale, &[bias]) => {
+                for (y, &s) in self.y.iter_mut().zip(scale) {
+                    *y = (*y - center) * factor * s + bias;
+                }
+            }
+            (&[scale], bias) => {
+                for (y, &b) in self.y.iter_mut().zip(bias) {
+                    *y = (*y - center) * factor * scale + b;
+                }
+            }
+            (scale, bias) => {
+                for ((y, &s), &b) in self.y.iter_mut().zip(scale).zip(bias) {
+                    *y = (*y - center) * factor * s + b;
+                }
+            }
+        }
+    }
+}

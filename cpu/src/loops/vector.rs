@@ -1,0 +1,278 @@
+//! Functions over vectors of f32 that rten-vecmath lacks, or has with a larger error.
+
+use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
+
+use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
+use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
+use rten_vecmath::Elu;
+
+/// The error function, within 2 ulp.
+#[derive(Default)]
+pub(crate) struct Erf;
+
+/// `x·Φ(x)`, the exact form of GELU.
+#[derive(Default)]
+pub(crate) struct Gelu;
+
+/// Below this erf is an odd polynomial, above it `1 − exp(polynomial)`.
+const SPLIT: f32 = 0.92;
+
+/// `erf(x) / x − 1` over x², a minimax fit on [0, SPLIT²]; relative error 1.5e-8.
+const NEAR: [f32; 6] =
+    [1.283_791_5e-1, -3.761_250_7e-1, 1.128_195_5e-1, -2.677_128_3e-2, 4.999_601_3e-3, -6.021_806e-4];
+
+/// `log(erfc(x))`, a minimax fit on [SPLIT, 4] weighted by erfc; erf is 1 in f32 from 4 on.
+const FAR: [f32; 8] = [
+    1.758_745_7e-4,
+    -1.129_520_8,
+    -6.333_346_4e-1,
+    -1.082_939_4e-1,
+    2.512_862_5e-2,
+    -4.174_643e-3,
+    4.352_188_9e-4,
+    -2.116_190_6e-5,
+];
+
+/// `erf(|x|) / |x| − 1` (right below SPLIT) and `erfc(|x|)` (right above).
+#[inline(always)]
+fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
+    let ops = isa.f32();
+    let square = ops.mul(x, x);
+    let mut near = ops.splat(NEAR[5]);
+    for i in (0..5).rev() {
+        near = ops.mul_add(near, square, ops.splat(NEAR[i]));
+    }
+    let t = ops.min(ops.abs(x), ops.splat(4.0));
+    let mut far = ops.splat(FAR[7]);
+    for i in (0..7).rev() {
+        far = ops.mul_add(far, t, ops.splat(FAR[i]));
+    }
+    let beyond = ops.ge(t, ops.splat(4.0));
+    (near, ops.select(ops.zero(), exp_below_zero(isa, far), beyond))
+}
+
+/// `(exp(r) − 1 − r) / r²`, a minimax fit on [−log(2)/2, log(2)/2]; relative error of the exponential 3e-9.
+const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652e-1, 4.166_839_3e-2, 8.368_781e-3, 1.381_446_6e-3];
+/// log(2), in a part that has few digits and the rest.
+const LOG_2: [f32; 2] = [6.931_457_5e-1, 1.428_606_8e-6];
+/// Where the exponential is taken for 0, while it is still a normal number.
+const LOWEST: f32 = -86.5;
+/// Added to a small float it leaves the nearest whole number in the lowest bits.
+const ROUND: f32 = 12_582_912.0;
+
+/// Two factors of `exp(x)`, within 1 ulp, for `x` from `LOWEST` to 88; NaN stays NaN in their product.
+#[inline(always)]
+pub(crate) fn exp_factors<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
+    let (ops, ints) = (isa.f32(), isa.i32());
+    let rounded = ops.mul_add(x, ops.splat(LOG2_E), ops.splat(ROUND));
+    let k = ops.sub(rounded, ops.splat(ROUND));
+    let r = ops.mul_add(k, ops.splat(-LOG_2[0]), x);
+    let r = ops.mul_add(k, ops.splat(-LOG_2[1]), r);
+    let mut y = ops.splat(EXP[4]);
+    for i in (0..4).rev() {
+        y = ops.mul_add(y, r, ops.splat(EXP[i]));
+    }
+    let y = ops.mul_add(ops.mul_add(y, r, ops.one()), r, ops.one());
+    let power = ints.shift_left::<23>(ints.add(rounded.reinterpret_cast(), ints.splat(127)));
+    (y, power.reinterpret_cast())
+}
+
+/// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below `LOWEST`.
+#[inline(always)]
+pub(crate) fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let ops = isa.f32();
+    let (y, power) = exp_factors(isa, x);
+    ops.select(ops.zero(), ops.mul(y, power), ops.lt(x, ops.splat(LOWEST)))
+}
+
+/// `gamma · x`, below zero `gamma · alpha · (exp(x) − 1)`.
+pub(crate) struct Selu {
+    pub(crate) alpha: f32,
+    pub(crate) gamma: f32,
+}
+
+impl SimdUnaryOp<f32> for Selu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        ops.mul(Elu { alpha: self.alpha }.eval(isa, x), ops.splat(self.gamma))
+    }
+}
+
+impl SimdUnaryOp<f32> for Erf {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        let (near, erfc) = parts(isa, x);
+        let near = ops.mul_add(near, x, x);
+        let far = ops.sub(ops.one(), erfc);
+        let far = ops.select(ops.neg(far), far, ops.lt(x, ops.zero()));
+        let result = ops.select(near, far, ops.lt(ops.abs(x), ops.splat(SPLIT)));
+        // NaN fails every comparison above and would come out as a number.
+        ops.select(result, x, ops.eq(x, x))
+    }
+}
+
+impl SimdUnaryOp<f32> for Gelu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let ops = isa.f32();
+        let t = ops.mul(x, ops.splat(FRAC_1_SQRT_2));
+        let (near, erfc) = parts(isa, t);
+        // 2·Φ(x) = 1 + erf(t); for negative t that is erfc(|t|), which does not cancel.
+        let near = ops.add(ops.one(), ops.mul_add(near, t, t));
+        let far = ops.select(erfc, ops.sub(ops.splat(2.0), erfc), ops.lt(x, ops.zero()));
+        let twice = ops.select(near, far, ops.lt(ops.abs(t), ops.splat(SPLIT)));
+        // −∞·0 is NaN, where the limit is 0.
+        let result = ops.mul(ops.mul(x, ops.splat(0.5)), twice);
+        let lowest = ops.lt(x, ops.splat(f32::MIN));
+        let result = ops.select(ops.neg(ops.zero()), result, lowest);
+        ops.select(result, x, ops.eq(x, x))
+    }
+}
+
+/// `exp(score − largest)` in the place of each score, none of which exceeds `largest`; gives their sum.
+pub(crate) struct Exponentials<'a> {
+    pub(crate) scores: &'a mut [f32],
+    pub(crate) largest: f32,
+}
+
+impl SimdOp for Exponentials<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) -> f32 {
+        let ops = isa.f32();
+        let len = ops.len();
+        let largest = ops.splat(self.largest);
+        // Four sums, so that none waits for the one before it.
+        let mut sums = [ops.zero(); 4];
+        let mut fours = self.scores.chunks_exact_mut(4 * len);
+        for four in fours.by_ref() {
+            for (sum, scores) in sums.iter_mut().zip(four.chunks_exact_mut(len)) {
+                let y = exp_below_zero(isa, ops.sub(ops.load(scores), largest));
+                ops.store(y, scores);
+                *sum = ops.add(*sum, y);
+            }
+        }
+        for scores in fours.into_remainder().chunks_mut(len) {
+            let mask = ops.first_n_mask(scores.len());
+            // SAFETY: the mask has as many elements as the slice.
+            unsafe {
+                let x = ops.load_ptr_mask(scores.as_ptr(), mask);
+                let y = exp_below_zero(isa, ops.sub(x, largest));
+                ops.store_ptr_mask(y, scores.as_mut_ptr(), mask);
+                sums[0] = ops.add(sums[0], ops.select(y, ops.zero(), mask));
+            }
+        }
+        ops.sum(ops.add(ops.add(sums[0], sums[1]), ops.add(sums[2], sums[3])))
+    }
+}
+
+/// `x·Φ(x)` within 3e-4 of itself above −4, and within 1e-6 below: for results that are rounded to bfloat16.
+#[derive(Default)]
+pub(crate) struct RoughGelu;
+
+/// `log₂(erfc(x / √2))`, a minimax fit on [0, FARTHEST]; erfc's relative error 1.5e-4 up to 3, 1.3e-3 up to 5.
+const ROUGH_ERFC: [f32; 6] =
+    [-2.129_376e-4, -1.147_941_1, -4.667_166_5e-1, -4.635_723_5e-2, 5.279_233e-3, -2.654_159_3e-4];
+/// 2ʳ, a minimax fit on [−1/2, 1/2]; relative error 7.5e-5, a fiftieth of what rounding to bfloat16 makes.
+pub(crate) const ROUGH_POWER: [f32; 4] = [0.999_928_06, 0.693_261, 0.242_611_13, 0.055_171_665];
+/// Where the result no longer differs from 0 or `x`.
+const FARTHEST: f32 = 6.0;
+
+impl SimdUnaryOp<f32> for RoughGelu {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let (ops, ints) = (isa.f32(), isa.i32());
+        let near = ops.min(ops.max(x, ops.splat(-FARTHEST)), ops.splat(FARTHEST));
+        let u = ops.abs(near);
+        let mut log = ops.splat(ROUGH_ERFC[5]);
+        for i in (0..5).rev() {
+            log = ops.mul_add(log, u, ops.splat(ROUGH_ERFC[i]));
+        }
+        let rounded = ops.add(log, ops.splat(ROUND));
+        let r = ops.sub(log, ops.sub(rounded, ops.splat(ROUND)));
+        let mut y = ops.splat(ROUGH_POWER[3]);
+        for i in (0..3).rev() {
+            y = ops.mul_add(y, r, ops.splat(ROUGH_POWER[i]));
+        }
+        let power: I::I32 = ints.shift_left::<23>(rounded.reinterpret_cast());
+        let erfc: I::F32 = ints.add(y.reinterpret_cast(), power).reinterpret_cast();
+        let part = ops.mul(ops.mul(near, ops.splat(0.5)), erfc);
+        let result = ops.select(part, ops.sub(x, part), ops.lt(x, ops.zero()));
+        ops.select(result, x, ops.eq(x, x))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Dispatch;
+
+    /// Steps between two neighbouring floats, measured at `want`.
+    fn ulps(got: f32, want: f64) -> f64 {
+        let w = want as f32;
+        let step = f32::from_bits(w.abs().to_bits() + 1) as f64 - w.abs() as f64;
+        (got as f64 - want).abs() / step
+    }
+
+    #[test]
+    fn erf_is_within_two_ulps() {
+        let mut worst = 0.0f64;
+        for i in -60_000..=60_000i32 {
+            let x = i as f32 * 1e-4;
+            worst = worst.max(ulps(Erf.scalar_eval(x), libm::erf(x as f64)));
+        }
+        assert!(worst <= 2.0, "{worst}");
+        assert_eq!(Erf.scalar_eval(f32::INFINITY), 1.0);
+        assert_eq!(Erf.scalar_eval(f32::NEG_INFINITY), -1.0);
+        assert!(Erf.scalar_eval(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn gelu_is_close_where_it_does_not_vanish() {
+        for i in -5_000..=20_000i32 {
+            let x = i as f32 * 1e-3;
+            let want = 0.5 * x as f64 * libm::erfc(-x as f64 * std::f64::consts::FRAC_1_SQRT_2);
+            let got = Gelu.scalar_eval(x);
+            assert!((got as f64 - want).abs() <= 1e-7 + 4e-7 * want.abs(), "{x}: {got} {want}");
+        }
+        for (x, want) in [(f32::INFINITY, f32::INFINITY), (f32::NEG_INFINITY, 0.0), (-30.0, 0.0)] {
+            assert_eq!(Gelu.scalar_eval(x), want);
+        }
+        assert!(Gelu.scalar_eval(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn rough_gelu_is_close_enough_for_bfloat16() {
+        for i in -10_000..=10_000i32 {
+            let x = i as f32 * 1e-3;
+            let want = 0.5 * f64::from(x) * libm::erfc(f64::from(-x) * std::f64::consts::FRAC_1_SQRT_2);
+            let (got, relative) = (f64::from(RoughGelu.scalar_eval(x)), if x > -4.0 { 3e-4 } else { 0.0 });
+            assert!((got - want).abs() <= 1e-6 + relative * want.abs(), "{x}: {got} {want}");
+        }
+        assert_eq!(RoughGelu.scalar_eval(f32::INFINITY), f32::INFINITY);
+        assert!(RoughGelu.scalar_eval(f32::NEG_INFINITY).abs() < 1e-7);
+        assert!(RoughGelu.scalar_eval(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn exponentials_and_their_sum() {
+        for count in [0, 1, 15, 16, 63, 64, 65, 200] {
+            let scores: Vec<f32> = (0..count).map(|i| ((i * 37) % 101) as f32 * -0.4 + 7.0).collect();
+            let want: Vec<f64> = scores.iter().map(|&x| (f64::from(x) - 7.0).exp()).collect();
+            let mut got = scores.clone();
+            let sum = Exponentials { scores: &mut got, largest: 7.0 }.widest();
+            for (got, want) in got.iter().zip(&want) {
+                assert!((f64::from(*got) - want).abs() <= 3e-7 * want, "{count}: {got} {want}");
+            }
+            let want: f64 = want.iter().sum();
+            assert!((f64::from(sum) - want).abs() <= 1e-6 * want, "{count}: {sum} {want}");
+        }
+        let mut special = [f32::NEG_INFINITY, f32::NAN, -1000.0, 0.0];
+        let sum = Exponentials { scores: &mut special, largest: 0.0 }.widest();
+        assert!(sum.is_nan() && special[0] == 0.0 && special[1].is_nan() && special[2] == 0.0);
+        assert_eq!(special[3], 1.0);
+    }
+}

@@ -1,0 +1,114 @@
+//! A product of few rows with a packed weight: panels shared out among threads.
+
+use super::left::ByteRows;
+use super::vectors::Kind;
+use super::{Packed, Panel, ROWS, Row, bytes, floats, room};
+use crate::gemm::Store;
+use crate::kernel::KernelContext;
+use crate::loops::parallel::Parts;
+use crate::loops::scratch::with_scratch;
+use crate::ops::weight_only::MatMulNBits;
+
+/// Rows of A that meet a number of the weight in registers.
+const TOGETHER: usize = 4;
+
+/// Bytes of scratch that `few` needs for `m` rows.
+pub(in super::super) fn scratch(op: &MatMulNBits, m: usize) -> usize {
+    ByteRows::memory(op, m).max(m * op.blocks() * op.block * size_of::<f32>())
+}
+
+/// `y = a · weight' + bias`. With `rounds_left` A is rounded to bytes, where the processor multiplies these.
+pub(in super::super) fn few<T: Store<Compute = f32>>(
+    cx: &KernelContext<'_>,
+    m: usize,
+    a: &[T],
+    weight: &Packed<T>,
+    bias: Option<&[T]>,
+    y: &mut [T],
+) {
+    let kind = if weight.op.rounds_left { Kind::of_machine() } else { Kind::Missing };
+    with_kind(cx, kind, m, a, weight, bias, y);
+}
+
+pub(super) fn with_kind<T: Store<Compute = f32>>(
+    cx: &KernelContext<'_>,
+    kind: Kind,
+    m: usize,
+    a: &[T],
+    weight: &Packed<T>,
+    bias: Option<&[T]>,
+    y: &mut [T],
+) {
+    let op = &weight.op;
+    let memory = cx.scratch::<f32>();
+    let left = if kind == Kind::Missing {
+        let size = op.blocks() * op.block;
+        for (a, row) in a.chunks_exact(op.k).zip(memory.chunks_exact_mut(size)) {
+            T::load_all(a, &mut row[..op.k]);
+            row[op.k..].fill(0.0);
+        }
+        Left::Floats(memory, size)
+    } else {
+        Left::Bytes(kind, ByteRows::new(op, a, memory))
+    };
+    let sink = Sink { out: Parts::new(y), n: op.n, bias };
+    let panels = op.n.div_ceil(ROWS);
+    // Some 10 µs of work.
+    cx.pool.split(panels, (1 << 18) / (op.k * ROWS * m).max(1) + 1, |range| {
+        with_scratch([room(op), room(op)], |[scales, zeros]: [&mut [f32]; 2]| {
+            for at in range {
+                let panel = weight.panel(at, 0..op.blocks(), [&mut *scales, &mut *zeros]);
+                let mut row = 0;
+                while row < m {
+                    row += match m - row {
+                        1 => sink.write(at, row, &left.products::<1>(panel, row)),
+                        2 | 3 => sink.write(at, row, &left.products::<2>(panel, row)),
+                        _ => sink.write(at, row, &left.products::<TOGETHER>(panel, row)),
+                    };
+                }
+            }
+        });
+    });
+}
+
+/// A, as it is multiplied.
+enum Left<'a> {
+    Bytes(Kind, ByteRows<'a>),
+    /// Rows of so many floats.
+    Floats(&'a [f32], usize),
+}
+
+impl Left<'_> {
+    /// The products of a panel with `M` rows.
+    fn products<const M: usize>(&self, panel: Panel<'_>, row: usize) -> [Row<f32>; M] {
+        match *self {
+            Left::Bytes(kind, rows) => bytes::products::<M>(kind, panel, rows.from(row)),
+            Left::Floats(rows, size) => floats::products::<M>(panel, &rows[row * size..], size),
+        }
+    }
+}
+
+/// Where products go, with the bias of each column.
+struct Sink<'a, T> {
+    out: Parts<'a, T>,
+    n: usize,
+    bias: Option<&'a [T]>,
+}
+
+impl<T: Store<Compute = f32>> Sink<'_, T> {
+    /// Writes a panel's columns of rows of the result, and tells how many rows. Each is written once.
+    fn write(&self, panel: usize, row: usize, products: &[Row<f32>]) -> usize {
+        let columns = panel * ROWS..((panel + 1) * ROWS).min(self.n);
+        for (row, products) in (row..).zip(products) {
+            let mut sums = *products;
+            if let Some(bias) = self.bias {
+                sums.iter_mut().zip(&bias[columns.clone()]).for_each(|(sum, x)| *sum += x.load());
+            }
+            let at = row * self.n;
+            // SAFETY: each row of each panel is written once.
+            let out = unsafe { self.out.get(at + columns.start..at + columns.end) };
+            T::store_all(&sums[..columns.len()], out);
+        }
+        products.len()
+    }
+}
