@@ -15,7 +15,8 @@ use crate::session::{Category, Level, Log};
 
 /// Runs the body of an exported function that works on no handle.
 pub(super) fn call(error: *mut *mut rukh_error, body: impl FnOnce() -> Result<()>) -> rukh_status {
-    finish(error, || catch(body).unwrap_or_else(|panic| Err(panic.report(None))))
+    args::put_if_wanted(error, std::ptr::null_mut());
+    finish(error, catch(body).unwrap_or_else(|panic| Err(panic.report(None))))
 }
 
 /// Runs the body of an exported function on what `handle` stands for, which stays alive meanwhile. A
@@ -25,13 +26,14 @@ pub(super) fn call_on<H: Handle>(
     error: *mut *mut rukh_error,
     body: impl FnOnce(&Pin<H>) -> Result<()>,
 ) -> rukh_status {
-    finish(error, || {
-        let object = handles::pin(handle)?;
+    args::put_if_wanted(error, std::ptr::null_mut());
+    let result = handles::pin(handle).and_then(|object| {
         catch(|| body(&object)).unwrap_or_else(|panic| {
             object.poison();
             Err(panic.report(H::log(&object)))
         })
-    })
+    });
+    finish(error, result)
 }
 
 /// Runs the body of an exported function that makes an object. `*out` is NULL unless it succeeds.
@@ -75,9 +77,8 @@ pub(super) fn catch<T>(body: impl FnOnce() -> T) -> std::result::Result<T, Panic
     catch_unwind(AssertUnwindSafe(body)).map_err(Panic)
 }
 
-fn finish(error: *mut *mut rukh_error, body: impl FnOnce() -> Result<()>) -> rukh_status {
-    args::put_if_wanted(error, std::ptr::null_mut());
-    match body() {
+fn finish(error: *mut *mut rukh_error, result: Result<()>) -> rukh_status {
+    match result {
         Ok(()) => RUKH_OK,
         Err(e) => {
             let status = e.status as rukh_status;

@@ -18,6 +18,7 @@ mod priority;
 mod wait;
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -194,7 +195,12 @@ impl Pool {
 
     /// Splits `0..count` into pieces and calls `body` with each. For less than `grain` no sleeping thread should be
     /// woken; mostly threads look for work, and a quarter is worth handing over.
-    pub fn split(&self, count: usize, grain: usize, body: impl Fn(std::ops::Range<usize>) + Sync) {
+    pub fn split(&self, count: usize, grain: usize, body: impl Fn(Range<usize>) + Sync) {
+        self.split_for(count, grain, &body);
+    }
+
+    /// The same for a body by its address, so that the body and what is around it are compiled once.
+    fn split_for(&self, count: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
         if count == 0 {
             return;
         }

@@ -20,21 +20,36 @@ pub(crate) fn with_scratch<T: Element, const N: usize, R>(
 ) -> R {
     let step = ALIGNMENT / size_of::<T>();
     let total: usize = lengths.iter().map(|len| len.next_multiple_of(step) * size_of::<T>()).sum();
-    let buffer = match SPARE.take() {
-        Some(buffer) if buffer.len() >= total => buffer,
-        _ => Buffer::zeroed(total.next_power_of_two()).unwrap_or_else(|e| panic!("{e}")),
-    };
-    let mut start = 0;
-    let slices = lengths.map(|len| {
-        let at = start;
-        start += len.next_multiple_of(step) * size_of::<T>();
-        // SAFETY: the parts lie inside the buffer, do not overlap, are aligned to 64 and every bit
-        // pattern is an element; nobody else holds the buffer while it is out of its cell.
-        unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().add(at).cast::<T>(), len) }
-    });
-    let result = body(slices);
+    let buffer = spare(total);
+    // SAFETY: nobody else holds the buffer while it is out of its cell, and it is put back when `body` has returned.
+    let result = body(unsafe { slices(&buffer, lengths) });
     SPARE.set(Some(buffer));
     result
+}
+
+/// At least `bytes` bytes. A function of its own, as `slices` is: `with_scratch` is compiled for each of its many bodies.
+fn spare(bytes: usize) -> Buffer {
+    match SPARE.take() {
+        Some(buffer) if buffer.len() >= bytes => buffer,
+        _ => Buffer::zeroed(bytes.next_power_of_two()).unwrap_or_else(|e| panic!("{e}")),
+    }
+}
+
+/// Slices of these lengths, each from a multiple of [`ALIGNMENT`] on.
+///
+/// # Safety
+/// The buffer holds them, and nobody else uses it while they live.
+#[allow(clippy::mut_from_ref)]
+unsafe fn slices<T: Element, const N: usize>(buffer: &Buffer, lengths: [usize; N]) -> [&mut [T]; N] {
+    let step = ALIGNMENT / size_of::<T>();
+    let mut start = 0;
+    lengths.map(|len| {
+        let at = start;
+        start += len.next_multiple_of(step) * size_of::<T>();
+        // SAFETY: by the contract above the parts lie inside the buffer, which is the caller's alone; they do not
+        // overlap, are aligned to 64 and every bit pattern is an element.
+        unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().add(at).cast::<T>(), len) }
+    })
 }
 
 #[cfg(test)]
