@@ -77,4 +77,4 @@ macro_rules! fail {
         return Err($crate::error::Error::new($crate::error::Status::$status, format!($($message)*)))
     };
 }
-pub use crate::fail;
+pub use super::fail;

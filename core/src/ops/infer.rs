@@ -219,7 +219,7 @@ impl Infer<'_> {
         broadcast(a, b, self.unknowns).map_err(|reason| self.input_error(i, reason))
     }
 
-    /// The broadcast of two shapes; see [`broadcast`].
+    /// The broadcast of two shapes; see `broadcast`.
     pub fn broadcast(&mut self, a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, String> {
         broadcast(a, b, self.unknowns)
     }
