@@ -1,4 +1,4 @@
-// Linear quantisation, and conversions from and to types of one byte and less.
+// Linear quantization, and conversions from and to types of one byte and less.
 //
 // Access: a work item takes four neighbouring elements, in one load and one store where type and address
 // allow it; with one scale for all it takes four such packs, a workgroup's width apart. Scales come from the

@@ -213,7 +213,7 @@ mod tests {
         Attribute::Ints(list.to_vec())
     }
 
-    /// A graph with a quantised image of three channels, and weights of so many channels each.
+    /// A graph with a quantized image of three channels, and weights of so many channels each.
     fn start(weights: &[(&str, [usize; 2])]) -> GraphBuilder {
         let builder = GraphBuilder::new()
             .input("x", &["n", "3", "8", "8"])

@@ -2,8 +2,8 @@
 //!
 //! The order: functions are inlined, types and shapes inferred, and operators replaced that no provider
 //! runs; constants and shape arithmetic are folded and identities removed until nothing changes; dead code
-//! goes. Then come the fusions that the chosen provider can run, those of quantised graphs first, after which
-//! weights that are still quantised become floats; half precision where it is wanted; and the layout of images: blocks of
+//! goes. Then come the fusions that the chosen provider can run, those of quantized graphs first, after which
+//! weights that are still quantized become floats; half precision where it is wanted; and the layout of images: blocks of
 //! channels on the CPU, channels innermost on GPUs.
 
 mod channel_layout;

@@ -16,7 +16,7 @@ use crate::tensor::{ElementType, Tensor, ValueType, bf16, f16};
 
 use super::{Target, infer};
 
-/// Operators that stay in floats: results of wide range, long sums, and numbers drawn or quantised.
+/// Operators that stay in floats: results of wide range, long sums, and numbers drawn or quantized.
 const KEPT: &[&str] = &[
     "Bernoulli",
     "BitCast",

@@ -1,4 +1,4 @@
-//! Linear quantisation.
+//! Linear quantization.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ pub fn check_scale(scale: f32) -> Result<(), OpError> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantize {
     pub granularity: Granularity,
-    /// The type to quantise to, when the zero point does not tell it.
+    /// The type to quantize to, when the zero point does not tell it.
     pub output: Option<ElementType>,
     /// Whether values beyond an 8-bit float's range become its largest value.
     pub saturate: bool,
@@ -206,7 +206,7 @@ fn parse_dequantize(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpErro
     Ok(Arc::new(Dequantize { granularity: Granularity::parse(a)?, output: output_type(a)? }))
 }
 
-/// Quantises to uint8 with a scale made from the smallest and largest element.
+/// Quantizes to uint8 with a scale made from the smallest and largest element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicQuantize;
 
@@ -227,7 +227,7 @@ const F8: Types = Types::of(&[
     ElementType::F8E5M2,
     ElementType::F8E5M2FNUZ,
 ]);
-const QUANTISED: Types = F8.and(Types::FLOAT6).and(Types::NARROW).and(Types::of(&[
+const QUANTIZED: Types = F8.and(Types::FLOAT6).and(Types::NARROW).and(Types::of(&[
     ElementType::I8,
     ElementType::U8,
     ElementType::I16,
@@ -238,9 +238,9 @@ const HALF: Types = Types::of(&[ElementType::F16, ElementType::BF16, ElementType
 const SCALE: Types = HALF.and(Types::of(&[ElementType::F8E8M0]));
 
 const QUANTIZE: &str = "x:T1, y_scale:T2, y_zero_point?:T3 -> y:any";
-const QUANTIZE_TYPES: &[(&str, Types)] = &[("T1", HALF.and(I32)), ("T2", SCALE.and(I32)), ("T3", QUANTISED)];
+const QUANTIZE_TYPES: &[(&str, Types)] = &[("T1", HALF.and(I32)), ("T2", SCALE.and(I32)), ("T3", QUANTIZED)];
 const DEQUANTIZE: &str = "x:T1, x_scale:T2, x_zero_point?:T1 -> y:any";
-const DEQUANTIZE_TYPES: &[(&str, Types)] = &[("T1", QUANTISED.and(I32)), ("T2", SCALE)];
+const DEQUANTIZE_TYPES: &[(&str, Types)] = &[("T1", QUANTIZED.and(I32)), ("T2", SCALE)];
 
 pub(super) const DECLARATIONS: &[Declaration] = &[
     Declaration::new(

@@ -1,5 +1,5 @@
 //! What happens to the sums of a product or convolution on their way to memory: scale, bias, residual, activation,
-//! requantisation, rounding.
+//! requantization, rounding.
 //!
 //! # The contract of every epilogue
 //!

@@ -2,7 +2,7 @@
 //!
 //! A [`Product`] is a batch of `m × k` times `k × n`. Each operand is a strided matrix in memory, a
 //! constant packed beforehand, or a [`Source`] that writes blocks on demand (the patches of a
-//! convolution, half-precision numbers to convert, quantised ones less their zero point). The result
+//! convolution, half-precision numbers to convert, quantized ones less their zero point). The result
 //! goes to an [`Epilogue`] row by row; the usual one, [`FusedEpilogue`], scales, adds bias and residual, applies
 //! an activation and rounds to the output's type.
 //!

@@ -1,4 +1,4 @@
-//! The types that quantisation goes to, and the loops to and from them.
+//! The types that quantization goes to, and the loops to and from them.
 
 use crate::tensor::{
     Element, ElementType, F4E2M1, F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, I2, I4, U2, U4,
@@ -8,29 +8,29 @@ use crate::tensor::{
 use super::simd::{Loop, widest};
 use super::widen::RUN;
 
-/// A type that numbers are quantised to.
-pub(crate) trait Quantised: Element {
+/// A type that numbers are quantized to.
+pub(crate) trait Quantized: Element {
     /// `y = saturate(round(x) + zero)` for an integer, the nearest value for a float; `zero` has one
     /// element, or as many as `x`. `saturate` has a meaning for 8-bit floats only.
-    fn quantise(x: &[f32], zero: &[f32], saturate: bool, y: &mut [Self]);
+    fn quantize(x: &[f32], zero: &[f32], saturate: bool, y: &mut [Self]);
 
     /// The same of `x / scale`.
-    fn quantise_scaled(x: &[f32], scale: f32, zero: f32, saturate: bool, y: &mut [Self]) {
+    fn quantize_scaled(x: &[f32], scale: f32, zero: f32, saturate: bool, y: &mut [Self]) {
         let mut wide = [0.0f32; RUN];
         for (x, y) in x.chunks(RUN).zip(y.chunks_mut(RUN)) {
             let wide = &mut wide[..x.len()];
             wide.copy_from_slice(x);
             divide(wide, &[scale]);
-            Self::quantise(wide, &[zero], saturate, y);
+            Self::quantize(wide, &[zero], saturate, y);
         }
     }
 
     fn value(self) -> f32;
 
     /// `y = (x − zero)·scale`; zero and scale have one element, or as many as `x`.
-    fn dequantise(x: &[Self], zero: &[f32], scale: &[f32], y: &mut [f32]) {
+    fn dequantize(x: &[Self], zero: &[f32], scale: &[f32], y: &mut [f32]) {
         match (zero, scale) {
-            (&[zero], &[scale]) => widest(Dequantise { x, zero, scale, y }),
+            (&[zero], &[scale]) => widest(Dequantize { x, zero, scale, y }),
             (zero, scale) => {
                 let at = |s: &[f32], i: usize| if s.len() == 1 { s[0] } else { s[i] };
                 for (i, (y, x)) in y.iter_mut().zip(x).enumerate() {
@@ -41,14 +41,14 @@ pub(crate) trait Quantised: Element {
     }
 }
 
-struct Dequantise<'a, Q> {
+struct Dequantize<'a, Q> {
     x: &'a [Q],
     zero: f32,
     scale: f32,
     y: &'a mut [f32],
 }
 
-impl<Q: Quantised> Loop for Dequantise<'_, Q> {
+impl<Q: Quantized> Loop for Dequantize<'_, Q> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -119,12 +119,12 @@ pub(crate) fn whole(x: f32) -> i32 {
 
 macro_rules! integers {
     ($($ty:ty: $low:expr, $high:expr, $of:expr, $value:expr);* $(;)?) => {$(
-        impl Quantised for $ty {
-            fn quantise(x: &[f32], zero: &[f32], _saturate: bool, y: &mut [Self]) {
+        impl Quantized for $ty {
+            fn quantize(x: &[f32], zero: &[f32], _saturate: bool, y: &mut [Self]) {
                 let (low, high) = ($low as f32, $high as f32);
                 widest(Round { x, scale: 1.0, zero, low, high, y, of: $of });
             }
-            fn quantise_scaled(x: &[f32], scale: f32, zero: f32, _saturate: bool, y: &mut [Self]) {
+            fn quantize_scaled(x: &[f32], scale: f32, zero: f32, _saturate: bool, y: &mut [Self]) {
                 let (low, high) = ($low as f32, $high as f32);
                 widest(Round { x, scale, zero: &[zero], low, high, y, of: $of });
             }
@@ -147,8 +147,8 @@ integers! {
 
 macro_rules! floats {
     ($($ty:ty: $of:expr);* $(;)?) => {$(
-        impl Quantised for $ty {
-            fn quantise(x: &[f32], zero: &[f32], saturate: bool, y: &mut [Self]) {
+        impl Quantized for $ty {
+            fn quantize(x: &[f32], zero: &[f32], saturate: bool, y: &mut [Self]) {
                 let of: fn(f32, bool) -> $ty = $of;
                 for (i, (y, &x)) in y.iter_mut().zip(x).enumerate() {
                     let zero = if zero.len() == 1 { zero[0] } else { zero[i] };

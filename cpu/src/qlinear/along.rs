@@ -1,4 +1,4 @@
-//! Operators along an axis of quantised tensors: QLinearSoftmax, QLinearConcat.
+//! Operators along an axis of quantized tensors: QLinearSoftmax, QLinearConcat.
 
 use std::marker::PhantomData;
 
@@ -46,7 +46,7 @@ impl<Q: Byte> Kernel for SoftmaxKernel<Q> {
                         let elements = row * along..(row + 1) * along;
                         widest(Distances { x: &x[elements.clone()], y: distances });
                         let mut table = [Q::default(); 256];
-                        Q::quantise_scaled(&exp, sum(distances, &exp) * to.scale, to.zero, true, &mut table);
+                        Q::quantize_scaled(&exp, sum(distances, &exp) * to.scale, to.zero, true, &mut table);
                         let table = table.map(Q::byte);
                         // SAFETY: each row belongs to one thread.
                         lookup(&table, distances, unsafe { bytes.get(elements) });
@@ -66,7 +66,7 @@ impl<Q: Byte> Kernel for SoftmaxKernel<Q> {
                 for i in elements() {
                     // SAFETY: each element belongs to one row, each row to one thread.
                     let y = unsafe { y.get(i..i + 1) };
-                    to.quantise(&mut [term(i) / sum], y);
+                    to.quantize(&mut [term(i) / sum], y);
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! Elementwise operators between quantised tensors. Bound: one byte read and one written an element;
+//! Elementwise operators between quantized tensors. Bound: one byte read and one written an element;
 //! what depends on one element goes through a table of all 256.
 
 use std::marker::PhantomData;

@@ -15,7 +15,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 
 struct EmbedKernel(QEmbedLayerNorm);
 
-/// A quantised table of rows.
+/// A quantized table of rows.
 struct Table<'a> {
     data: Bytes<'a>,
     linear: Linear,

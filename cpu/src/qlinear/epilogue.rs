@@ -5,7 +5,7 @@ use crate::loops::parallel::Parts;
 use crate::loops::simd::{Loop, widest};
 use crate::tensor::{Element, ElementType, TensorViewMut, f16};
 
-/// `sum · row · column + bias`, then a shift where the result is quantised.
+/// `sum · row · column + bias`, then a shift where the result is quantized.
 pub(crate) struct Int8Epilogue<'a> {
     /// A factor, from the index in the batch and the row.
     pub(crate) row: &'a (dyn Fn(usize, usize) -> f32 + Sync),

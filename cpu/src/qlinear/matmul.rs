@@ -11,7 +11,7 @@ use crate::gemm::{
 use crate::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::packing::Packing;
 use crate::operators::matmul::{Layout, offsets, row_major};
-use crate::operators::quantize::dynamic::quantise;
+use crate::operators::quantize::dynamic::quantize;
 use crate::ops::OpError;
 use crate::ops::matmul::MatMul;
 use crate::ops::qlinear::QuantizedMatMul;
@@ -60,7 +60,7 @@ struct State {
     /// Of the left and the right operand: scale, zero point.
     scales: [Side; 2],
     zeros: [Side; 2],
-    /// Bytes of scratch: sums (or factors), biases, the left operand quantised.
+    /// Bytes of scratch: sums (or factors), biases, the left operand quantized.
     parts: [usize; 3],
 }
 
@@ -164,11 +164,11 @@ impl Kernel for ProductKernel {
             }
             (_, false) => [layout.batch * layout.m * layout.n * size_of::<f64>(), 0],
         };
-        let quantised = match self.op {
+        let quantized = match self.op {
             QuantizedMatMul::Dynamic => a.shape.iter().product(),
             _ => 0,
         };
-        let parts = [parts[0], parts[1], quantised].map(|bytes| bytes.next_multiple_of(8));
+        let parts = [parts[0], parts[1], quantized].map(|bytes| bytes.next_multiple_of(8));
         let scratch = parts.iter().sum();
         let state = State { layout, scales: [a_scale, b_scale], zeros: [a_zero, b_zero], parts };
         Ok(Prepared { state: Some(Box::new(state)), scratch })
@@ -185,7 +185,7 @@ impl Kernel for ProductKernel {
         let input = |i: usize| inputs.get(i).copied().flatten();
         let zero = |i: usize| self.scale_and_zero(i).1.and_then(input);
         let (first, rest) = cx.scratch::<u8>().split_at_mut(state.parts[0]);
-        let (second, quantised) = rest.split_at_mut(state.parts[1]);
+        let (second, quantized) = rest.split_at_mut(state.parts[1]);
         let b = match (input(self.op.right()), self.right_is_signed) {
             (Some(b), _) => Bytes::new(b),
             // It is packed: only the type matters.
@@ -197,10 +197,10 @@ impl Kernel for ProductKernel {
         let own;
         let a = if self.op == QuantizedMatMul::Dynamic {
             let x = a.slice::<f32>();
-            let quantised = &mut quantised[..x.len()];
-            let (scale, zero) = quantise(cx.pool, x, quantised)?;
+            let quantized = &mut quantized[..x.len()];
+            let (scale, zero) = quantize(cx.pool, x, quantized)?;
             (dynamic, own) = (scale, [zero]);
-            state.operand(0, Bytes::U8(quantised), Some(Bytes::U8(&own)))
+            state.operand(0, Bytes::U8(quantized), Some(Bytes::U8(&own)))
         } else {
             state.operand(0, Bytes::new(a), zero(0).map(Bytes::new))
         };
@@ -219,7 +219,7 @@ impl Kernel for ProductKernel {
 }
 
 impl ProductKernel {
-    /// Scale and zero point of a quantised output; those that change nothing of another.
+    /// Scale and zero point of a quantized output; those that change nothing of another.
     fn output(&self, inputs: &[Option<TensorView<'_>>]) -> (f64, f32) {
         let requantized = self.op == QuantizedMatMul::Requantized;
         let input = |i: usize| inputs.get(i).copied().flatten().filter(|_| requantized);

@@ -1,5 +1,5 @@
 //! Products of 8-bit numbers: the numbers less their zero points, multiplied exactly; then, where the
-//! output is quantised, scaled and rounded.
+//! output is quantized, scaled and rounded.
 
 mod along;
 mod attention;

@@ -1,7 +1,7 @@
 //! Scale and zero point that a whole tensor shares, and tables over all 256 values of a byte.
 
 use super::Bytes;
-use crate::loops::quantization::{Quantised, divide};
+use crate::loops::quantization::{Quantized, divide};
 use crate::ops::OpError;
 use crate::ops::quantize::check_scale;
 use crate::tensor::TensorView;
@@ -33,21 +33,21 @@ impl Linear {
     }
 
     /// Numbers to bytes: scaled, rounded half to even, shifted, saturated.
-    pub(crate) fn quantise<Q: Quantised>(self, x: &mut [f32], y: &mut [Q]) {
+    pub(crate) fn quantize<Q: Quantized>(self, x: &mut [f32], y: &mut [Q]) {
         divide(x, &[self.scale]);
-        Q::quantise(x, &[self.zero], true, y);
+        Q::quantize(x, &[self.zero], true, y);
     }
 
     /// The byte for each of 256 numbers.
     pub(crate) fn table<Q: Byte>(self, mut values: [f32; 256]) -> [Q; 256] {
         let mut table = [Q::default(); 256];
-        self.quantise(&mut values, &mut table);
+        self.quantize(&mut values, &mut table);
         table
     }
 }
 
-/// A quantised type of one byte.
-pub(crate) trait Byte: Quantised + Ord {
+/// A quantized type of one byte.
+pub(crate) trait Byte: Quantized + Ord {
     const LOW: f32;
     const HIGH: f32;
     fn byte(self) -> u8;

@@ -1,4 +1,4 @@
-//! Poolings of quantised tensors and means over their axes. Sums are of integers, exact.
+//! Poolings of quantized tensors and means over their axes. Sums are of integers, exact.
 
 use std::marker::PhantomData;
 
@@ -100,7 +100,7 @@ impl<Q: Byte> Kernel for PoolKernel<Q> {
                                     .zip(sums)
                                     .for_each(|(mean, &sum)| *mean = sum as f32 * factor);
                             }
-                            to.quantise(means, y);
+                            to.quantize(means, y);
                         }
                     }
                 }
@@ -258,7 +258,7 @@ impl<Q: Byte> Kernel for MeanKernel<Q> {
                     means.iter_mut().zip(sums).for_each(|(mean, &sum)| *mean = (sum as f64 * factor) as f32);
                     let at = start + k * RUN;
                     // SAFETY: each part is visited once.
-                    to.quantise(means, unsafe { y.get(at..at + sums.len()) });
+                    to.quantize(means, unsafe { y.get(at..at + sums.len()) });
                 }
             },
         );

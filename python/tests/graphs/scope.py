@@ -33,7 +33,7 @@ class Model:
         self.halves = main == F16
         # Whether operators of com.microsoft are there.
         self.domains = False
-        # The type that quantised networks have; any of two without.
+        # The type that quantized networks have; any of two without.
         self.activations: type | None = None
         # Whether values without elements may be used.
         self.empties = False

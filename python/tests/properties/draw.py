@@ -63,7 +63,7 @@ class Case:
     outputs: int = 1
     # Of the tolerance for the output's type, for what sums many products.
     tolerance: float = 1.0
-    # Of quantised outputs: by how many steps two correct roundings may differ.
+    # Of quantized outputs: by how many steps two correct roundings may differ.
     steps: int = 0
     # Outputs that the standard leaves open in this case.
     unspecified: Sequence[int] = ()

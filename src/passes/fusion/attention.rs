@@ -40,8 +40,8 @@ pub(super) fn attention(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     };
     let mut k = match key {
         Key::Rows(k) => k,
-        Key::Heads(k) => turned(rw, root, k, [0, 2, 1, 3])?,
-        Key::Columns(k) => turned(rw, root, k, [0, 1, 3, 2])?,
+        Key::Heads(k) => transposed(rw, root, k, [0, 2, 1, 3])?,
+        Key::Columns(k) => transposed(rw, root, k, [0, 1, 3, 2])?,
     };
     let mut v = v;
     if let (Some((few_k, k_times)), Some((few_v, v_times))) = (repeated(rw, k), repeated(rw, v))
@@ -104,7 +104,7 @@ enum Key {
     Columns(ValueId),
 }
 
-fn turned(rw: &mut Rewriter<'_>, root: NodeId, value: ValueId, perm: [i64; 4]) -> Option<ValueId> {
+fn transposed(rw: &mut Rewriter<'_>, root: NodeId, value: ValueId, perm: [i64; 4]) -> Option<ValueId> {
     let perm = Attribute::Ints(perm.to_vec());
     rw.insert(root, "Transpose", &[("perm", perm)], &[Some(value)])
 }

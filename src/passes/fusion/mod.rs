@@ -136,7 +136,7 @@ pub(crate) fn fuse(graph: &mut Graph, target: &dyn Target, evaluate: &dyn Evalua
     });
     dead::remove(graph);
     infer::infer(graph)?;
-    // What is still dequantised is computed with as floats.
+    // What is still dequantized is computed with as floats.
     simplify(graph, evaluate, Weights::Dequantized)?;
     everywhere(graph, &mut |graph| {
         apply(graph, target, evaluate, RULES);

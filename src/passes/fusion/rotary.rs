@@ -10,17 +10,17 @@ use super::rewriter::Rewriter;
 
 pub(super) const ROTARY: &str = "rukh.RotaryEmbedding";
 
-/// `x · cos + turned(x) · sin` of heads `[batch, heads, rows, size]`, where `turned` puts the second half of a head,
+/// `x · cos + rotated(x) · sin` of heads `[batch, heads, rows, size]`, where `rotated` puts the second half of a head,
 /// negated, before the first one.
 pub(super) fn rotation(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     if !rw.is(root, "Add") {
         return None;
     }
     let output = rw.output(root)?;
-    let (x, cosines, sines) = rw.operands(root).into_iter().find_map(|[plain, turned]| {
-        let (plain, turned) = (rw.private(plain, "Mul")?, rw.private(turned, "Mul")?);
-        rw.operands(turned).into_iter().find_map(|[half_turned, sines]| {
-            let x = before_turn(rw, half_turned)?;
+    let (x, cosines, sines) = rw.operands(root).into_iter().find_map(|[plain, rotated]| {
+        let (plain, rotated) = (rw.private(plain, "Mul")?, rw.private(rotated, "Mul")?);
+        rw.operands(rotated).into_iter().find_map(|[half_rotated, sines]| {
+            let x = before_rotation(rw, half_rotated)?;
             let mut factors = rw.operands(plain).into_iter();
             let [_, cosines] = factors.find(|[factor, _]| *factor == x)?;
             Some((x, cosines, sines))
@@ -100,17 +100,17 @@ pub(super) fn pair(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
 }
 
 /// `x` of a value whose rows are those of x with the second half, negated, before the first.
-fn before_turn(rw: &Rewriter<'_>, turned: ValueId) -> Option<ValueId> {
-    let concat = rw.private(turned, "Concat")?;
+fn before_rotation(rw: &Rewriter<'_>, rotated: ValueId) -> Option<ValueId> {
+    let concat = rw.private(rotated, "Concat")?;
     let [Some(negated), Some(first)] = rw.node(concat).inputs[..] else { return None };
-    let rank = rw.shape(turned)?.len() as i64;
+    let rank = rw.shape(rotated)?.len() as i64;
     let axis = match rw.node(concat).attributes.get("axis") {
         Some(&Attribute::Int(axis)) => axis,
         _ => return None,
     };
     let second = rw.input(rw.private(negated, "Neg")?, 0)?;
     let ([x, from], [y, start]) = (half(rw, second)?, half(rw, first)?);
-    let size = rw.shape(turned)?.last()?.known()?;
+    let size = rw.shape(rotated)?.last()?.known()?;
     let halves = from.1 == size / 2 && start.1 == 0 && size % 2 == 0;
     (halves && x.0 == y.0 && (axis == -1 || axis == rank - 1)).then_some(x.0)
 }

@@ -10,7 +10,7 @@ use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// Inputs: queries (or queries, keys and values side by side), keys, values, caches of keys and values,
 /// the index of each sample's last key, the longest total length, cosines, sines, positions, attention
-/// bias, sinks, scales of quantised caches, weights of the normalisation of queries and keys.
+/// bias, sinks, scales of quantized caches, weights of the normalisation of queries and keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupQueryAttention {
     pub heads: usize,
@@ -138,7 +138,7 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     for name in ["k_quant_type", "v_quant_type"] {
         let given = a.string(name, "NONE")?;
         if given != "NONE" {
-            return Err(OpError::Unsupported(format!("{name} {given}: quantised caches are not supported")));
+            return Err(OpError::Unsupported(format!("{name} {given}: quantized caches are not supported")));
         }
     }
     a.ignore("kv_cache_bit_width");

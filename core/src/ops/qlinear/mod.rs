@@ -24,7 +24,7 @@ use super::{Declaration, Infer, OpError, Operator, Types};
 /// points and gives sums; QLinearMatMul has each operand, its scale and its zero point, then scale
 /// and zero point of the output. MatMulIntegerToFloat has A, B, their scales, their zero points and a
 /// bias, and gives floats, as DynamicQuantizeMatMul does, whose A is of floats that the operator
-/// quantises itself: A, B, scale and zero point of B, bias.
+/// quantizes itself: A, B, scale and zero point of B, bias.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuantizedMatMul {
     Sums,
@@ -65,12 +65,12 @@ impl Operator for QuantizedMatMul {
 }
 
 /// `alpha·(A' · B' + C)` for matrices of 8-bit numbers A and B, each with scale and zero point, and a
-/// C that counts in units of their scales' product; then scale and zero point of a quantised output.
+/// C that counts in units of their scales' product; then scale and zero point of a quantized output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuantizedGemm {
     pub alpha: f32,
     pub transpose: [bool; 2],
-    /// Whether the output is quantised; else it is of floats.
+    /// Whether the output is quantized; else it is of floats.
     pub requantized: bool,
 }
 

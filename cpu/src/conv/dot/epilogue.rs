@@ -1,4 +1,4 @@
-//! What happens to the sums of a tile on their way to memory: residual, activation, requantisation, rounding. The
+//! What happens to the sums of a tile on their way to memory: residual, activation, requantization, rounding. The
 //! contract is that of `gemm::epilogue`; the bias is what sums begin with.
 
 use std::ops::Range;
@@ -133,7 +133,7 @@ pub(crate) struct Requantized<'a> {
     pub(crate) residual: Option<Residual<'a>>,
 }
 
-/// What is added to requantised sums, which are rounded, shifted and limited once more.
+/// What is added to requantized sums, which are rounded, shifted and limited once more.
 #[derive(Clone, Copy)]
 pub(crate) struct Residual<'a> {
     /// Of the outputs' shape and type.

@@ -1,4 +1,4 @@
-//! Steps of requantisation that outputs of either layout take.
+//! Steps of requantization that outputs of either layout take.
 
 use std::arch::x86_64::*;
 

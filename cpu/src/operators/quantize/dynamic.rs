@@ -1,4 +1,4 @@
-//! `DynamicQuantizeLinear`, and the quantisation of what products take as floats. Bound: two reads and one
+//! `DynamicQuantizeLinear`, and the quantization of what products take as floats. Bound: two reads and one
 //! (narrower) write.
 
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::threads::Pool;
 
 use crate::kernel::{CpuKernel, Kernel, KernelContext, NodeContext};
 use crate::loops::parallel::{GRAIN, split_mut};
-use crate::loops::quantization::Quantised;
+use crate::loops::quantization::Quantized;
 use crate::loops::simd::{Loop, widest};
 
 pub(super) fn build(_node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -29,7 +29,7 @@ impl Kernel for DynamicQuantize {
         let Some(x) = inputs[0].map(|x| x.slice::<f32>()) else { return Ok(()) };
         let [y, scale_out, zero_out, ..] = outputs else { return Ok(()) };
         let (scale, zero) = match y {
-            Some(y) => quantise(cx.pool, x, y.slice())?,
+            Some(y) => quantize(cx.pool, x, y.slice())?,
             None => parameters(cx.pool, x)?,
         };
         if let Some(scale_out) = scale_out {
@@ -42,11 +42,11 @@ impl Kernel for DynamicQuantize {
     }
 }
 
-/// Quantises to the range of `x`; gives scale and zero point.
-pub(crate) fn quantise(pool: &Pool, x: &[f32], y: &mut [u8]) -> Result<(f32, u8), OpError> {
+/// Quantizes to the range of `x`; gives scale and zero point.
+pub(crate) fn quantize(pool: &Pool, x: &[f32], y: &mut [u8]) -> Result<(f32, u8), OpError> {
     let (scale, zero) = parameters(pool, x)?;
     split_mut(pool, y, 1, GRAIN, |range, part| {
-        u8::quantise_scaled(&x[range], scale, zero.into(), true, part);
+        u8::quantize_scaled(&x[range], scale, zero.into(), true, part);
     });
     Ok((scale, zero))
 }

@@ -16,7 +16,7 @@ use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeConte
 use crate::loops::convert::reader;
 use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, split_mut};
-use crate::loops::quantization::{Quantised, divide, round_to};
+use crate::loops::quantization::{Quantized, divide, round_to};
 use crate::loops::widen::{RUN, Widen};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -181,7 +181,7 @@ struct QuantizeKernel<Q> {
     _type: PhantomData<fn(Q)>,
 }
 
-impl<Q: Quantised> Kernel for QuantizeKernel<Q> {
+impl<Q: Quantized> Kernel for QuantizeKernel<Q> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -198,7 +198,7 @@ impl<Q: Quantised> Kernel for QuantizeKernel<Q> {
         if let (true, &[scale], &[zero]) = (plain, parameters.scales, parameters.zeros) {
             let x = x.slice::<f32>();
             split_mut(cx.pool, output.slice::<Q>(), 1, GRAIN, |range, y| {
-                Q::quantise_scaled(&x[range], scale, zero, self.op.saturate, y);
+                Q::quantize_scaled(&x[range], scale, zero, self.op.saturate, y);
             });
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl<Q: Quantised> Kernel for QuantizeKernel<Q> {
                 let scale = parameters.scale(scales.clone());
                 divide(wide, scale);
                 round_to(self.precision, wide);
-                Q::quantise(wide, parameters.zero(scales), self.op.saturate, y);
+                Q::quantize(wide, parameters.zero(scales), self.op.saturate, y);
             });
         });
         Ok(())
@@ -229,7 +229,7 @@ impl<Q: Quantised> Kernel for QuantizeKernel<Q> {
 }
 
 fn build_dequantize(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    fn kernel<Q: Quantised>(
+    fn kernel<Q: Quantized>(
         granularity: Granularity,
         output: Option<ElementType>,
     ) -> Option<Box<dyn Kernel>> {
@@ -252,7 +252,7 @@ struct DequantizeKernel<Q, T> {
     _types: PhantomData<fn(Q) -> T>,
 }
 
-impl<Q: Quantised, T: Widen<Wide = f32>> Kernel for DequantizeKernel<Q, T> {
+impl<Q: Quantized, T: Widen<Wide = f32>> Kernel for DequantizeKernel<Q, T> {
     fn run(
         &self,
         cx: &KernelContext<'_>,
@@ -272,7 +272,7 @@ impl<Q: Quantised, T: Widen<Wide = f32>> Kernel for DequantizeKernel<Q, T> {
             cut.runs(units, |elements, scales| {
                 let y = &mut part[elements.start - start..elements.end - start];
                 T::store(y, &mut buffer, |y| {
-                    Q::dequantise(&x[elements], parameters.zero(scales.clone()), parameters.scale(scales), y);
+                    Q::dequantize(&x[elements], parameters.zero(scales.clone()), parameters.scale(scales), y);
                 });
             });
         });
@@ -317,7 +317,7 @@ mod tests {
 
     /// The forms of com.microsoft; numbers of ONNX Runtime.
     #[test]
-    fn quantises_to_16_and_from_4_bits() {
+    fn quantizes_to_16_and_from_4_bits() {
         let x = t(&[2, 4], &[-3.0f32, -0.26, 0.0, 0.24, 0.25, 0.75, 1.3, 900.0]);
         let run = |name: &str, attributes: &[(&str, Attribute)], inputs: &[Option<Value>]| {
             run_in("com.microsoft", name, 1, attributes, inputs, 1).unwrap().remove(0)

@@ -195,7 +195,7 @@ fn four_bit_floats() {
 
 /// Checksums of ONNX Runtime's numbers.
 #[test]
-fn gather_from_a_quantised_table() {
+fn gather_from_a_quantized_table() {
     let gather = |attributes: &[(&'static str, i64)], inputs: &[Option<Value>]| {
         let attributes: Vec<_> = attributes.iter().map(|&(name, x)| (name, Attribute::Int(x))).collect();
         run_in("com.microsoft", "GatherBlockQuantized", 1, &attributes, inputs, 1)

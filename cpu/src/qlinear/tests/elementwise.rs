@@ -1,4 +1,4 @@
-//! Operators of com.microsoft between quantised tensors, but for products.
+//! Operators of com.microsoft between quantized tensors, but for products.
 
 use super::bytes;
 use crate::graph::Attribute;

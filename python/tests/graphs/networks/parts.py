@@ -80,7 +80,7 @@ def conv(
     act: str | None = "",
     norm: bool | None = None,
 ) -> Value:
-    """A convolution with its normalisation and activation; now and then quantised."""
+    """A convolution with its normalisation and activation; now and then quantized."""
     random, channels = s.random, x.dim(1)
     spatial = x.rank - 2
     per = channels // group

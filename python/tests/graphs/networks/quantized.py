@@ -1,4 +1,4 @@
-"""Networks of whole numbers, as quantisers write them: each operator between DequantizeLinear and
+"""Networks of whole numbers, as quantizers write them: each operator between DequantizeLinear and
 QuantizeLinear."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime's own domain, which its optimiser and its quantiser write."""
+"""Operators of ONNX Runtime's own domain, which its optimiser and its quantizer write."""
 
 import ml_dtypes
 import numpy as np
@@ -82,7 +82,7 @@ def few_bits(s: Scope):
 
 @emitter(1)
 def whole(s: Scope):
-    """Elementwise operators on quantised values."""
+    """Elementwise operators on quantized values."""
     x = s.tame(s.pick("f", 1, 4, lambda v: v.dtype == F32))
     kind = s.random.pick(["QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat"])
     q, step, zero = quantize(s, x)

@@ -1,4 +1,4 @@
-"""Quantised values, weights and products."""
+"""Quantized values, weights and products."""
 
 import numpy as np
 from properties.draw import F32

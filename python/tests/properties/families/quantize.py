@@ -1,4 +1,4 @@
-"""Quantisation."""
+"""Quantization."""
 
 import numpy as np
 

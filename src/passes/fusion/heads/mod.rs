@@ -38,13 +38,13 @@ pub(super) fn beside(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let operands = Operands::of(rw, node, to_rows_first)?;
     let new = operands.draft(rw, node, root);
     let same_order = operands.rows_first == to_rows_first;
-    let turned = [("perm", Attribute::Ints(vec![1, 0, 2]))];
+    let transposed = [("perm", Attribute::Ints(vec![1, 0, 2]))];
     if rw.shape(output)? == wanted {
         let new = match same_order {
             true => new,
             false => {
                 let rows = rw.insert_node(new)?;
-                rw.draft(root, "Transpose", &turned, &[Some(rows)])
+                rw.draft(root, "Transpose", &transposed, &[Some(rows)])
             }
         };
         return rw.replace(root, new).then_some(());
@@ -56,7 +56,7 @@ pub(super) fn beside(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     }
     let mut rows = rw.insert_node(new)?;
     if !same_order {
-        rows = rw.insert(root, "Transpose", &turned, &[Some(rows)])?;
+        rows = rw.insert(root, "Transpose", &transposed, &[Some(rows)])?;
     }
     let mut new = rw.node(root).clone();
     new.inputs[0] = Some(rows);

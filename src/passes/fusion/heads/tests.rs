@@ -124,13 +124,13 @@ fn rows_before_the_batch() {
             .node_with("Transpose", &perm(&[3, 1, 2, 0, 4]), &["u"], &["t"])
             .node("Squeeze", &["t", "last"], &["s"]);
         for (i, name) in ["q", "k", "v"].iter().enumerate() {
-            let [index, part, rows, turned] = ["i", "p", "r", "t"].map(|x| format!("{x}{i}"));
+            let [index, part, rows, transposed] = ["i", "p", "r", "t"].map(|x| format!("{x}{i}"));
             builder = builder
                 .ints(&index, &[], &[i as i64])
                 .node("Gather", &["s", &index], &[&part])
                 .node("Reshape", &[&part, "all"], &[&rows])
-                .node_with("Transpose", &perm(&[1, 0, 2]), &[&rows], &[&turned])
-                .node("Reshape", &[&turned, "heads"], &[name]);
+                .node_with("Transpose", &perm(&[1, 0, 2]), &[&rows], &[&transposed])
+                .node("Reshape", &[&transposed, "heads"], &[name]);
         }
         builder
             .node_with("Transpose", &perm(&[0, 1, 3, 2]), &["k"], &["kt"])

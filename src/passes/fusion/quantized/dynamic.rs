@@ -37,7 +37,7 @@ pub(super) fn scaled(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     })
 }
 
-/// The product quantises by itself what nobody else takes quantised.
+/// The product quantizes by itself what nobody else takes quantized.
 pub(super) fn quantizing(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     if !rw.is(root, FLOAT) {
         return None;

@@ -1,4 +1,4 @@
-//! Whatever is computed of each byte of one tensor alone, from quantised numbers to quantised numbers again, is
+//! Whatever is computed of each byte of one tensor alone, from quantized numbers to quantized numbers again, is
 //! a table of 256 bytes: an activation, a product with its sigmoid, a gelu in five steps with roundings between.
 //! The nodes themselves make the table, so nothing changes.
 

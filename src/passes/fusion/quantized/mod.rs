@@ -1,4 +1,4 @@
-//! Graphs that quantisers write: floats are quantised and dequantised around each operator, or sums of integers
+//! Graphs that quantizers write: floats are quantized and dequantized around each operator, or sums of integers
 //! are scaled by hand. Where the target multiplies bytes, the operators of integers take their place.
 //!
 //! First DequantizeLinear moves down and QuantizeLinear up through what only moves elements, so that they meet
@@ -51,7 +51,7 @@ pub(super) const RULES: &[Rule] = &[
     dynamic::quantizing,
 ];
 
-/// Scale and zero point, constants both, and the type of what they quantise.
+/// Scale and zero point, constants both, and the type of what they quantize.
 #[derive(Clone, Copy)]
 struct Parameters {
     scale: ValueId,
@@ -74,7 +74,7 @@ impl Dequantized {
         Self::of(rw, value).filter(|d| d.axis.is_none() && is_byte(d.parameters.ty))
     }
 
-    /// What is dequantised to this value; blocks with scales of their own are not.
+    /// What is dequantized to this value; blocks with scales of their own are not.
     fn of(rw: &Rewriter<'_>, value: ValueId) -> Option<Self> {
         let id = rw.producer(value)?;
         let (_, op) = ops::resolve(rw.node(id)).ok()?;
@@ -169,7 +169,7 @@ fn at<T: Copy>(values: &[T], i: usize) -> Option<T> {
     values.get(if values.len() == 1 { 0 } else { i }).copied()
 }
 
-/// The elements of a constant of integers that models are quantised to.
+/// The elements of a constant of integers that models are quantized to.
 fn ints(tensor: &Tensor) -> Option<Vec<i64>> {
     fn of<T: Element + Into<i64>>(tensor: &Tensor) -> Vec<i64> {
         tensor.view().slice::<T>().iter().map(|&x| x.into()).collect()

@@ -9,7 +9,7 @@ use crate::ops::resize::{Coordinates, Mode, Resize};
 use super::super::rewriter::Rewriter;
 use super::{Dequantized, Parameters};
 
-/// The shape of quantised numbers is that of the numbers.
+/// The shape of quantized numbers is that of the numbers.
 pub(super) fn shape(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     if !rw.is(root, "Shape") && !rw.is(root, "Size") {
         return None;
@@ -76,7 +76,7 @@ fn below_split(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     rw.replace_by(root, nodes).then_some(())
 }
 
-/// Where all that is joined is quantised alike.
+/// Where all that is joined is quantized alike.
 fn below_concat(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let inputs: Vec<Dequantized> =
         rw.node(root).inputs.iter().map(|&v| Dequantized::of_bytes(rw, v?)).collect::<Option<_>>()?;
@@ -117,7 +117,7 @@ pub(super) fn up(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     Some(())
 }
 
-/// Quantising again what was dequantised, with the same parameters, gives what was there.
+/// Quantizing again what was dequantized, with the same parameters, gives what was there.
 pub(super) fn back(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let to = Parameters::of_quantize(rw, root)?;
     let from = Dequantized::of_bytes(rw, rw.input(root, 0)?)?;

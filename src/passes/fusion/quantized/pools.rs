@@ -7,7 +7,7 @@ use crate::ops::reduce::{Axes, Reduce};
 
 use super::super::rewriter::Rewriter;
 use super::Parameters;
-use super::elementwise::quantised;
+use super::elementwise::quantized;
 
 /// GlobalAveragePool.
 pub(super) fn global(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
@@ -49,7 +49,7 @@ fn pooled(
     let to = Parameters::of_quantize(rw, root)?;
     let id = rw.private(rw.input(root, 0)?, op)?;
     let attributes = attributes(rw, id)?;
-    let mut inputs = quantised(rw, &[rw.input(id, 0)?])?;
+    let mut inputs = quantized(rw, &[rw.input(id, 0)?])?;
     inputs.extend(to.inputs(rw)?);
     let mut new = rw.draft(root, integer, &[], &inputs);
     new.attributes.0 = attributes;

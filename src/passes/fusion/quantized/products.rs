@@ -157,7 +157,7 @@ fn integers(
     let given = Dequantized::of(rw, bias);
     if let Some(given) = given.filter(|d| d.parameters.ty == ElementType::I32) {
         let (scales, zeros) = (given.parameters.scales(rw)?, given.parameters.zeros(rw)?);
-        // Quantisers multiply the scales in f32.
+        // Quantizers multiply the scales in f32.
         let close = (0..b_scales.len().max(scales.len())).all(|i| {
             let (unit, scale) = (at(&b_scales, i).map(|b| a_scale * b), at(&scales, i));
             unit.zip(scale).is_some_and(|(unit, scale)| (unit - scale).abs() <= 1e-6 * unit)

@@ -1,4 +1,4 @@
-//! Limits before a QuantizeLinear become limits of bytes after it: quantising keeps the order of numbers. Where
+//! Limits before a QuantizeLinear become limits of bytes after it: quantizing keeps the order of numbers. Where
 //! the type's own range is as narrow, nothing is left of them.
 
 use crate::graph::NodeId;
@@ -22,11 +22,11 @@ pub(super) fn limits(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     let [low, high] = interval(rw, id)?;
     let (scale, zero) = (*to.scales(rw)?.first()? as f32, *to.zeros(rw)?.first()?);
     let (least, largest) = if to.ty == ElementType::U8 { (0, 255) } else { (-128, 127) };
-    let quantised = |x: f32| {
+    let quantized = |x: f32| {
         let y = (x / scale).round_ties_even() + zero as f32;
         (y.max(least as f32).min(largest as f32)) as i64
     };
-    let (low, high) = (quantised(low), quantised(high));
+    let (low, high) = (quantized(low), quantized(high));
     let mut plain = rw.node(root).clone();
     plain.inputs[0] = Some(x);
     if low == least && high == largest {

@@ -1,4 +1,4 @@
-//! Linear quantisation.
+//! Linear quantization.
 
 mod convert;
 mod params;
@@ -47,8 +47,8 @@ fn groups(count: usize) -> [usize; 3] {
     [count.div_ceil(PACK * GROUP as usize), 1, 1]
 }
 
-/// Types that numbers are quantised to.
-fn is_quantised(ty: ElementType) -> bool {
+/// Types that numbers are quantized to.
+fn is_quantized(ty: ElementType) -> bool {
     use ElementType as T;
     matches!(
         ty,
@@ -79,7 +79,7 @@ fn quantize(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let (Some(from), Some(to), Some(scale)) = (node.input(0), node.output(0), node.input(1)) else {
         return Err(node.no_kernel());
     };
-    if !is_number(from) || !is_quantised(to) {
+    if !is_number(from) || !is_quantized(to) {
         return Err(node.no_kernel());
     }
     Ok(Box::new(Linear {
@@ -96,7 +96,7 @@ fn dequantize(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let (Some(from), Some(to), Some(scale)) = (node.input(0), node.output(0), node.input(1)) else {
         return Err(node.no_kernel());
     };
-    if !(is_quantised(from) || from == ElementType::I32) || !(is_number(to) && to.is_float()) {
+    if !(is_quantized(from) || from == ElementType::I32) || !(is_number(to) && to.is_float()) {
         return Err(node.no_kernel());
     }
     Ok(Box::new(Linear {

@@ -1,4 +1,4 @@
-//! The parameters of quantisation and conversion, as `kernels/quantize.hip` declares them.
+//! The parameters of quantization and conversion, as `kernels/quantize.hip` declares them.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -1,4 +1,4 @@
-//! Quantisation and narrow types against the CPU, byte by byte.
+//! Quantization and narrow types against the CPU, byte by byte.
 
 use crate::graph::Attribute;
 use crate::tensor::ElementType::{self, BF16, F16, F32, F64, I32, U8};

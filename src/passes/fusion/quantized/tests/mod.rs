@@ -16,7 +16,7 @@ fn parameters(builder: GraphBuilder) -> GraphBuilder {
         .constant("i1", &[], &[-3i8])
 }
 
-/// Quantises `x` to `x_q` and makes floats of it again, as `x_f`.
+/// Quantizes `x` to `x_q` and makes floats of it again, as `x_f`.
 fn around(builder: GraphBuilder, x: &str, scale: &str, zero: &str) -> GraphBuilder {
     let (q, f) = (format!("{x}_q"), format!("{x}_f"));
     builder.node("QuantizeLinear", &[x, scale, zero], &[&q]).node(
@@ -26,7 +26,7 @@ fn around(builder: GraphBuilder, x: &str, scale: &str, zero: &str) -> GraphBuild
     )
 }
 
-/// An input `x` of this shape, quantised with `s1` and `z1`.
+/// An input `x` of this shape, quantized with `s1` and `z1`.
 fn start(shape: &[&str]) -> GraphBuilder {
     around(parameters(GraphBuilder::new().input("x", shape)), "x", "s1", "z1")
 }
@@ -101,7 +101,7 @@ fn parts_move_too() {
 }
 
 #[test]
-fn quantising_comes_before_what_moves() {
+fn quantizing_comes_before_what_moves() {
     let builder = parameters(GraphBuilder::new().input("x", &["n", "4", "6"]))
         .node_with("Transpose", &[ints("perm", &[0, 2, 1])], &["x"], &["t"])
         .ints("shape", &[2], &[-1, 24])
@@ -135,7 +135,7 @@ fn another_grid_is_a_table() {
 
 #[test]
 fn functions_of_one_byte_are_tables() {
-    // Gelu as it is written out, each step quantised, and a product with a sigmoid.
+    // Gelu as it is written out, each step quantized, and a product with a sigmoid.
     let gelu = || {
         let builder = start(&["n", "4"])
             .floats("root", &[], &[std::f32::consts::SQRT_2])
@@ -195,10 +195,10 @@ fn what_has_two_sources_is_no_table() {
 #[test]
 fn tensors_meet_as_integers() {
     let two = || around(start(&["n", "4"]).input("w", &["n", "4"]), "w", "s2", "z2");
-    let quantised =
+    let quantized =
         ["x_q: uint8[n, 4] = QuantizeLinear(x, s1, z1)", "w_q: uint8[n, 4] = QuantizeLinear(w, s2, z2)"];
     let last = ["y_f: float[n, 4] = DequantizeLinear(y_q, s3, z1)", "return y_f"];
-    let expect = |middle: &[&'static str]| [&quantised[..], middle, &last[..]].concat();
+    let expect = |middle: &[&'static str]| [&quantized[..], middle, &last[..]].concat();
     let end = |builder: GraphBuilder| around(builder, "y", "s3", "z1").output("y_f");
     assert_fused_within(
         end(two().node("Add", &["x_f", "w_f"], &["y"])),
@@ -217,17 +217,17 @@ fn tensors_meet_as_integers() {
     let axis = [("axis", Attribute::Int(0))];
     let joined = end(two().node_with("Concat", &axis, &["x_f", "w_f"], &["y"]));
     let lines = [
-        quantised[0],
-        quantised[1],
+        quantized[0],
+        quantized[1],
         "y_q: uint8[2*n, 4] = com.microsoft.QLinearConcat<axis=0>(s3, z1, x_q, s1, z1, w_q, s2, z2)",
         "y_f: float[2*n, 4] = DequantizeLinear(y_q, s3, z1)",
         "return y_f",
     ];
     assert_fused_within(joined, &lines, 0.011);
-    // What is quantised alike is joined as it is.
+    // What is quantized alike is joined as it is.
     let alike = start(&["n", "4"]).node_with("Concat", &axis, &["x_f", "x_f"], &["y"]);
     let lines = [
-        quantised[0],
+        quantized[0],
         "Concat_node/Concat: uint8[2*n, 4] = Concat<axis=0>(x_q, x_q)",
         "y_f: float[2*n, 4] = DequantizeLinear(Concat_node/Concat, s1, z1)",
         "return y_f",

@@ -245,7 +245,7 @@ fn gemm() {
     assert_fused(builder().output("y"), &[first, &format!("y: float[n, 4] = {integer})"), "return y"]);
 }
 
-/// What the dynamic quantisers write: a product of bytes, as floats, by the product of both scales.
+/// What the dynamic quantizers write: a product of bytes, as floats, by the product of both scales.
 fn scaled(builder: GraphBuilder, name: &str) -> GraphBuilder {
     let [w, p, c, s, y] = ["w_q", "p", "c", "s", "y"].map(|v| format!("{v}{name}"));
     builder
@@ -270,7 +270,7 @@ fn dynamic_products() {
     let builder = scaled(dynamic(), "1").node("Add", &["y1", "b"], &["y"]).output("y");
     let line = "y: float[n, 4] = com.microsoft.DynamicQuantizeMatMul(x, w_q1, w_s, w_z, b)";
     assert_fused(builder, &[line, "return y"]);
-    // Two products share what is quantised.
+    // Two products share what is quantized.
     let builder = scaled(scaled(dynamic(), "1"), "10").node("Add", &["y1", "b"], &["y"]);
     assert_fused(
         builder.output("y").output("y10"),
