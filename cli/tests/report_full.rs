@@ -51,13 +51,18 @@ fn all_that_is_found(name: &str, provider: &str, variables: &[(&str, &str)]) {
     let (cases, models) = (path("cases"), path("models"));
     let given = ["--provider", provider, "--cases", &cases, "--models", &models];
     let (output, json) = report(&root, &given, variables);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
     let full = &json["full"];
     assert_eq!(full["provider"], provider);
     assert!(full["unfinished"].is_null() && json["version"].is_string() && json["devices"].is_array());
     assert_eq!(full["cases"]["passed"], 1, "{full}");
-    let failed = full["cases"]["failed"].as_object().unwrap();
-    assert_eq!(failed.keys().collect::<Vec<_>>(), ["test_wrong"]);
+    // The case that is wrong says nothing of a GPU, for the CPU does not give what it expects either.
+    let (kind, code, told) = match provider {
+        "cpu" => ("failed", 1, "FAILED test_wrong"),
+        _ => ("failed_on_cpu_too", 0, "0 failed, 1 more"),
+    };
+    let failed = full["cases"][kind].as_object().unwrap();
+    assert_eq!(failed.keys().collect::<Vec<_>>(), ["test_wrong"], "{full}");
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
     let models = full["models"].as_array().unwrap();
     let names: Vec<_> =
         models.iter().map(|m| (m["model"].as_str().unwrap(), m["sample"].as_str().unwrap())).collect();
@@ -71,7 +76,7 @@ fn all_that_is_found(name: &str, provider: &str, variables: &[(&str, &str)]) {
     }
     assert!(models[0]["difference_from_expected"].as_f64().unwrap() < 1e-3, "{models:?}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("1 passed, 1 failed") && text.contains("FAILED test_wrong"), "{text}");
+    assert!(text.contains("1 passed, ") && text.contains(told), "{text}");
 }
 
 #[test]
