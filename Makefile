@@ -36,15 +36,15 @@ HIPRTC_PACKAGES := libamdhip64-dev libhiprtc-builtins5 rocm-device-libs
 TEST_GPU_TARGETS ?= gfx1100,gfx90a,sm_80
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime install-triton stage models kernel-table lint test-rust test-c conformance \
-	test-levels test-cross test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime test-onnxruntime-models door emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized test-compiled test-size onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
+.PHONY: help run run-generate test test-full bench bench-sweep bench-gpu install install-onnxruntime install-triton stage models report kernel-table lint test-rust test-c conformance \
+	test-levels test-cross test-docs test-python test-graphs test-properties test-graphs-full test-onnxruntime test-onnxruntime-models door emulator predict test-hip test-hip-full test-hip-models test-hiprtc test-models test-quantized test-compiled test-size onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton bench-triton test-serve bench-serve test-bindings fuzz deny deny-advisories tools run-tools format clean distclean
 
 help: ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install install-onnxruntime install-triton: export RUKH_GPU_TARGETS ?= all
-bench-gpu: export RUKH_GPU_TARGETS ?= native
-stage test test-full test-serve bench-serve bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-onnxruntime-models test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton: \
+bench-gpu report: export RUKH_GPU_TARGETS ?= native
+stage test test-full test-serve bench-serve bench bench-sweep lint test-rust test-c conformance test-docs test-python test-graphs test-graphs-full test-onnxruntime test-onnxruntime-models test-hip test-hip-full test-hip-models predict test-models onnxruntime-ep test-onnxruntime-ep test-onnxruntime-ep-full bench-onnxruntime-ep test-triton bench-triton: \
 	export RUKH_GPU_TARGETS ?= $(TEST_GPU_TARGETS)
 
 run: ## build the library in this tree, build the digits example in C and C++ against it, run both
@@ -102,6 +102,9 @@ GPU_PYTHON ?= python3
 bench-gpu: stage ## time whole models on this machine's GPU beside PyTorch, in turns (BENCH: options of scripts/bench/gpu_models.py; GPU_PYTHON: a Python that has torch)
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(GPU_PYTHON) scripts/bench/gpu_models.py \
 		--models $(BUILD)/gpu-models --out $(BUILD)/gpu-models.json $(BENCH)
+
+report: run-tools build/models/.exported build/onnx-data/VERSION ## run the ONNX standard's cases and whole models on this machine's GPU and write rukh-report.json to send in (docs/amd-without-a-card.md)
+	$(CARGO) run --release -p rukh-cli -- report --full
 
 # rustc names the shared libgcc, which a fully static program cannot have; the compiler adds the right one itself.
 without_libgcc = sed -i 's/ -lgcc_s//' $(1)/pkgconfig/rukh.pc
@@ -357,6 +360,16 @@ test-triton: stage emulator $(TRITON_VENV)/.test ## the backend in Triton Infere
 	$(TEST_TRITON) $(TRITON_VENV)/bin/python -m pytest --quiet triton/tests
 	$(TEST_TRITON) AMDEMU_ARCH=gfx1100 $(EMULATED) $(TRITON_VENV)/bin/python -m pytest --quiet triton/tests -k "gpu or document"
 
+# The two libraries as scripts/bench/triton_*.py take them.
+BENCH_TRITON = --backend $(BUILD)/triton/backends/rukh/libtriton_rukh.so --library $(LIB_PATH)/librukh.so.0.1
+
+bench-triton: stage $(TRITON_VENV)/.test build/models/.resnet50 ## time the digits model and ResNet-50 in Triton beside the C API, in turns, then 64 clients for ten minutes (BENCH: options of scripts/bench/triton_load.py)
+	RUKH_LINK_FOLDER=$(LIB_PATH) $(call INSTALL_TRITON,$(BUILD)/triton/backends/rukh)
+	$(TRITON_VENV)/bin/python scripts/bench/triton_overhead.py $(BENCH_TRITON)
+	$(TRITON_VENV)/bin/python scripts/bench/triton_overhead.py $(BENCH_TRITON) --requests 100 \
+		--model $(BUILD)/models/resnet50/model.onnx --input input --shape 3,224,224 --output output
+	$(TRITON_VENV)/bin/python scripts/bench/triton_load.py $(BENCH_TRITON) $(BENCH)
+
 # koffi brings its compiled part in a package of its own; its install script would look for a compiler.
 test-bindings: export RUKH_LIBRARY := $(LIB_PATH)/librukh.so
 test-bindings: stage ## the packages for other languages (bindings/), with what they need from their registries
@@ -440,11 +453,15 @@ build/onnx-data/VERSION: scripts/onnx_cases.py $(VENV)/.test
 
 build/models/.exported: scripts/models/*.py $(VENV)/.full
 	$(PYTHON) scripts/models/export.py --out $(BUILD)/models
-	touch $@ $(BUILD)/models/.clients
+	touch $@ $(BUILD)/models/.clients $(BUILD)/models/.resnet50
 
 # Those that onnxruntime/clients/cases.py takes, of the 14.
 build/models/.clients: scripts/models/*.py $(VENV)/.full
 	$(PYTHON) scripts/models/export.py --out $(BUILD)/models all_minilm_l6_v2 lstm_classifier mobilenet_v3_large
+	touch $@
+
+build/models/.resnet50: scripts/models/*.py $(VENV)/.full
+	$(PYTHON) scripts/models/export.py --out $(BUILD)/models resnet50
 	touch $@
 
 build/quantized/.written: scripts/models/quantize.py build/models/.exported

@@ -9,10 +9,12 @@ use crate::api::{Options, Provider};
 
 mod adapters;
 mod compile;
+mod report;
 mod tune;
 
 pub use adapters::AdapterArguments;
 pub use compile::CompileArguments;
+pub use report::ReportArguments;
 pub use tune::TuneArguments;
 
 /// Run, inspect and time ONNX models.
@@ -124,14 +126,6 @@ pub struct TargetsArguments {
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Print a JSON array
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Tell what a report about a defect needs: versions, GPU runtimes, devices, environment variables.
-#[derive(Args)]
-pub struct ReportArguments {
-    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }

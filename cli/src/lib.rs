@@ -4,8 +4,10 @@
 
 pub mod api;
 pub mod arguments;
+pub mod cases;
 pub mod commands;
 pub mod data;
+pub mod models;
 pub mod pictures;
 mod targets;
 mod text;

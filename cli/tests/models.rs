@@ -10,13 +10,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rukh_cli::api::{Environment, Options, Session};
-use rukh_cli::data::{Scale, Tolerance, compare, read_expected, read_input};
+use rukh_cli::data::{read_expected, read_input};
+use rukh_cli::models::{compare_all, found};
 
 /// Runs of each sample, all of which are compared: a GPU's second one is recorded, and the third one replayed.
 const RUNS: usize = 3;
-
-/// The largest difference allowed, over the largest magnitude of the output.
-const TOLERANCE: Tolerance = Tolerance { relative: 1e-3, absolute: 0.0, scale: Scale::Tensor };
 
 #[test]
 fn models_give_what_torch_gave() {
@@ -26,7 +24,9 @@ fn models_give_what_torch_gave() {
     let options = Options::only(&provider);
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/digits");
     let mut models = vec![(example.join("digits.onnx"), vec![example.join("sample.npz")])];
-    models.extend(std::env::var_os("RUKH_MODELS").map(|root| exported(Path::new(&root))).unwrap_or_default());
+    if let Some(root) = std::env::var_os("RUKH_MODELS") {
+        models.extend(found(Path::new(&root)).unwrap());
+    }
 
     let mut failed = Vec::new();
     for (model, samples) in &models {
@@ -60,33 +60,10 @@ fn run_model(
         let mut worst = 0f64;
         for run in 1..=RUNS {
             let got = session.run(&session.bind(&inputs)?)?;
-            for (name, expected) in &expected {
-                let Some((_, got)) = got.iter().find(|(n, _)| n == name) else {
-                    return Err(format!("{shown}: the model has no output \"{name}\""));
-                };
-                let comparison = compare(got, expected, TOLERANCE)
-                    .map_err(|e| format!("{shown}, run {run}: output \"{name}\": {e}"))?;
-                worst = worst.max(comparison.relative());
-            }
+            let largest = compare_all(&got, &expected).map_err(|e| format!("{shown}, run {run}: {e}"))?;
+            worst = worst.max(largest);
         }
         report.push(format!("{shown} {worst:.1e}"));
     }
     Ok(report.join(", "))
-}
-
-/// The models below `root` with their samples.
-fn exported(root: &Path) -> Vec<(PathBuf, Vec<PathBuf>)> {
-    let files = |folder: &Path| -> Vec<PathBuf> {
-        let mut paths: Vec<_> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
-        paths
-    };
-    let folders = files(root).into_iter().filter(|folder| folder.join("model.onnx").exists());
-    folders
-        .map(|folder| {
-            let samples = files(&folder).into_iter().filter(|f| f.extension().is_some_and(|e| e == "npz"));
-            (folder.join("model.onnx"), samples.collect())
-        })
-        .collect()
 }

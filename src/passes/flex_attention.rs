@@ -9,7 +9,7 @@ use crate::ops::attention::flex::FlexAttention;
 use crate::ops::{self, OpError};
 use crate::tensor::{ElementType, Tensor};
 
-use super::expand::expand_each;
+use super::expand::{Expansion, OPSET, expand_each};
 use super::inline::splice;
 
 /// Expands those there are, in subgraphs as well; tells whether there were any. Types must be inferred,
@@ -32,13 +32,6 @@ fn expand_node(graph: &mut Graph, id: NodeId) -> Result<()> {
     };
     graph.remove_node(id);
     Expansion { graph, name: &node.name }.attention(op, ty, [*query, *key, *value], *output)
-}
-
-/// Nodes that take the place of one node.
-struct Expansion<'a> {
-    graph: &'a mut Graph,
-    /// The node's name, which the names of the new ones begin with.
-    name: &'a str,
 }
 
 impl Expansion<'_> {
@@ -133,37 +126,12 @@ impl Expansion<'_> {
         self.node("Reshape", &[("allowzero", Attribute::Int(1))], &[value, shape])
     }
 
-    fn cast(&mut self, value: ValueId, ty: ElementType) -> ValueId {
-        self.node("Cast", &[("to", Attribute::Int(ty as i64))], &[value])
-    }
-
     fn constant(&mut self, tensor: Tensor) -> ValueId {
         let value = self.graph.add_value(&format!("{}/constant", self.name), Fact::default());
         self.graph.set_constant(value, Arc::new(tensor));
         value
     }
-
-    /// A node of ai.onnx with one output.
-    fn node(&mut self, op: &str, attributes: &[(&str, Attribute)], inputs: &[ValueId]) -> ValueId {
-        let output = self.graph.add_value(&format!("{}/{op}", self.name), Fact::default());
-        self.node_to(op, attributes, inputs, output);
-        output
-    }
-
-    fn node_to(&mut self, op: &str, attributes: &[(&str, Attribute)], inputs: &[ValueId], output: ValueId) {
-        let name = format!("{}/{op}", self.name);
-        self.graph.add_node(Node {
-            name,
-            op: OpName { domain: String::new(), name: op.to_owned(), opset: OPSET },
-            attributes: Attributes(attributes.iter().map(|(n, a)| (n.to_string(), a.clone())).collect()),
-            inputs: inputs.iter().map(|&v| Some(v)).collect(),
-            outputs: vec![Some(output)],
-        });
-    }
 }
-
-/// The operator set that the new nodes are of.
-const OPSET: i64 = 21;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 //! weights that are still quantized become floats; half precision where it is wanted; and the layout of images: blocks of
 //! channels on the CPU, channels innermost on GPUs.
 
+mod attention_gate;
 mod channel_layout;
 mod channels_last;
 mod dead;
@@ -64,7 +65,7 @@ pub(crate) fn canonicalise(
 ) -> Result<()> {
     inline::inline(graph, functions, definitions)?;
     infer::infer(graph)?;
-    while flex_attention::expand(graph)? | quantized_rnn::expand(graph)? {
+    while flex_attention::expand(graph)? | quantized_rnn::expand(graph)? | attention_gate::expand(graph)? {
         infer::infer(graph)?;
     }
     match optimize {

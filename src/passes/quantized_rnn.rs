@@ -4,14 +4,11 @@
 use std::sync::Arc;
 
 use crate::error::{Result, Status};
-use crate::graph::{Attribute, Attributes, Fact, Graph, Node, NodeId, OpName, ValueId};
+use crate::graph::{Attribute, Fact, Graph, Node, NodeId, OpName, ValueId};
 use crate::ops::{self, OpError};
 use crate::tensor::{ElementType, Tensor};
 
-use super::expand::expand_each;
-
-/// The operator set that the new nodes are of.
-const OPSET: i64 = 21;
+use super::expand::{Expansion, OPSET, expand_each};
 
 /// Expands those there are, in subgraphs as well; tells whether there were any. Types must be inferred.
 pub(super) fn expand(graph: &mut Graph) -> Result<bool> {
@@ -44,13 +41,6 @@ fn expand_node(graph: &mut Graph, id: NodeId) -> Result<()> {
     Ok(())
 }
 
-/// Nodes that take the place of one node.
-struct Expansion<'a> {
-    graph: &'a mut Graph,
-    /// The node's name, which the names of the new ones begin with.
-    name: &'a str,
-}
-
 impl Expansion<'_> {
     /// Weights of the shape [directions, inputs, rows] as LSTM wants them: floats, [directions, rows, inputs]. Scale
     /// and zero point are one for each direction, or one for each direction and row.
@@ -60,9 +50,9 @@ impl Expansion<'_> {
         scale: ValueId,
         zero_point: Option<ValueId>,
     ) -> std::result::Result<ValueId, OpError> {
-        let mut values = self.cast(weights);
+        let mut values = self.cast(weights, ElementType::F32);
         if let Some(zero_point) = zero_point {
-            let floats = self.cast(zero_point);
+            let floats = self.cast(zero_point, ElementType::F32);
             let zero_point = self.aligned(floats, zero_point)?;
             values = self.node("Sub", &[], &[values, zero_point]);
         }
@@ -86,24 +76,6 @@ impl Expansion<'_> {
         let constant = self.graph.add_value(&format!("{}/axes", self.name), Fact::default());
         self.graph.set_constant(constant, Arc::new(axes));
         Ok(self.node("Unsqueeze", &[], &[value, constant]))
-    }
-
-    fn cast(&mut self, value: ValueId) -> ValueId {
-        self.node("Cast", &[("to", Attribute::Int(ElementType::F32 as i64))], &[value])
-    }
-
-    /// A node of ai.onnx with one output.
-    fn node(&mut self, op: &str, attributes: &[(&str, Attribute)], inputs: &[ValueId]) -> ValueId {
-        let name = format!("{}/{op}", self.name);
-        let output = self.graph.add_value(&name, Fact::default());
-        self.graph.add_node(Node {
-            name,
-            op: OpName { domain: String::new(), name: op.to_owned(), opset: OPSET },
-            attributes: Attributes(attributes.iter().map(|(n, a)| (n.to_string(), a.clone())).collect()),
-            inputs: inputs.iter().map(|&v| Some(v)).collect(),
-            outputs: vec![Some(output)],
-        });
-        output
     }
 }
 

@@ -4,6 +4,7 @@ RUKH_TRITON_BACKEND is the file of libtriton_rukh.so, RUKH_LIBRARY that of libru
 program.
 """
 
+import contextlib
 import importlib.util
 import os
 import pathlib
@@ -102,6 +103,41 @@ class Server:
         if load:
             self.http.load_model(name)
 
+    def unload(self, name: str) -> None:
+        """Unloads a model and waits until it is gone."""
+        self.settle()
+        self.http.unload_model(name)
+        for _ in range(6000):
+            states = [m.get("state") for m in self.http.get_model_repository_index() if m["name"] == name]
+            if states == ["UNAVAILABLE"]:
+                return
+            time.sleep(0.01)
+        raise RuntimeError(f"{name} is {states} a minute after it was unloaded:\n{self.log()}")
+
+    def settle(self) -> None:
+        """Waits until all threads of the server sleep.
+
+        The server (2.51, and what came after it until today) takes an instance out of its thread's queue for each piece
+        of work, a warm-up too, and puts it back when the client has its answer already. Who ends that thread looks for
+        the instance in the queue (`TritonBackendThread::StopBackendThread`, without a lock), and the server ends by
+        SIGSEGV if the instance is not back yet. So a model may be unloaded when its thread waits for work again.
+        """
+        asleep = 0
+        for _ in range(6000):
+            asleep = asleep + 1 if set(self.thread_states()) <= {"S"} else 0
+            if asleep == 2:
+                return
+            time.sleep(0.01)
+        raise RuntimeError(f"the server's threads do not come to rest: {self.thread_states()}")
+
+    def thread_states(self) -> list[str]:
+        """The letters of the threads' states, as `ps` has them."""
+        states = []
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                states.append((task / "stat").read_text().rpartition(")")[2].split()[0])
+        return states
+
     def memory(self) -> int:
         """The bytes that the server's process holds in memory."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
@@ -110,7 +146,9 @@ class Server:
         raise RuntimeError("/proc has no VmRSS of the server")
 
     def stop(self) -> int:
-        """Ends the server and gives its exit status."""
+        """Ends the server, which unloads its models, and gives its exit status."""
+        if self.process.poll() is None:
+            self.settle()
         self.http.close()
         self.grpc.close()
         self.process.send_signal(signal.SIGINT)

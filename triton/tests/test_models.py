@@ -1,7 +1,5 @@
 """What models give, over HTTP and gRPC, on the CPU and on a GPU."""
 
-import time
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -53,9 +51,8 @@ def test_loading_and_unloading(server):
     server.add("comes-and-goes", double())
     assert server.http.is_model_ready("comes-and-goes")
     for _ in range(3):
-        server.http.unload_model("comes-and-goes")
-        while server.http.is_model_ready("comes-and-goes"):
-            time.sleep(0.001)
+        server.unload("comes-and-goes")
+        assert not server.http.is_model_ready("comes-and-goes")
         server.http.load_model("comes-and-goes")
         x = np.ones((2, 3), np.float32)
         assert (infer(server.http, "comes-and-goes", {"x": x})["y"] == 2).all()
@@ -67,9 +64,7 @@ def test_loading_and_unloading_leaks_nothing(server, digits):
     server.add("never", b"no model", load=False)
     sizes = []
     for turn in range(60):
-        server.http.unload_model("again")
-        while server.http.is_model_ready("again"):
-            time.sleep(0.001)
+        server.unload("again")
         server.http.load_model("again")
         infer(server.http, "again", {"image": images[:4]})
         with pytest.raises(InferenceServerException):

@@ -157,7 +157,7 @@ fn by_operator(profile: &str) -> Result<Vec<OperatorTime>, String> {
 }
 
 /// The value below which `part` of the sorted times lie (nearest rank).
-fn percentile(sorted: &[f64], part: f64) -> f64 {
+pub(super) fn percentile(sorted: &[f64], part: f64) -> f64 {
     let rank = (part * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }

@@ -11,6 +11,7 @@ mod inputs;
 mod launches;
 mod pictures;
 mod report;
+mod report_full;
 mod run;
 mod targets;
 mod tune;

@@ -10,6 +10,7 @@ use crate::arguments::ReportArguments;
 use crate::text;
 
 use super::devices;
+use super::report_full::report_full;
 
 /// Variables that change what the library finds or does, besides those that begin with `RUKH_`.
 const VARIABLES: [&str; 9] = [
@@ -35,17 +36,18 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode, String> {
         variables(std::env::vars_os().map(|(name, value)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
         }));
+    let text = for_people(&facts, &devices, &variables);
+    let mut whole = facts;
+    whole["command_version"] = json!(env!("CARGO_PKG_VERSION"));
+    whole["system"] = json!(system());
+    whole["devices"] = devices.iter().map(devices::to_json).collect();
+    whole["environment"] = json!(variables);
     if arguments.json {
-        let mut whole = facts;
-        whole["command_version"] = json!(env!("CARGO_PKG_VERSION"));
-        whole["system"] = json!(system());
-        whole["devices"] = devices.iter().map(devices::to_json).collect();
-        whole["environment"] = json!(variables);
         println!("{whole:#}");
     } else {
-        print!("{}", for_people(&facts, &devices, &variables));
+        print!("{text}");
     }
-    Ok(ExitCode::SUCCESS)
+    if arguments.full { report_full(arguments, whole) } else { Ok(ExitCode::SUCCESS) }
 }
 
 fn for_people(facts: &Value, devices: &[Device], variables: &BTreeMap<String, String>) -> String {

@@ -188,6 +188,9 @@ fn parse(
         ("identity", ExpertActivation::Identity),
         ("swiglu", gate),
     ];
+    if a.flag("swiglu_limit_after_activation", false)? {
+        return Err(OpError::Unsupported("swiglu_limit_after_activation is not supported".into()));
+    }
     if a.flag("use_sparse_mixer", false)? {
         return Err(OpError::Unsupported("use_sparse_mixer is not supported".into()));
     }

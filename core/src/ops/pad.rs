@@ -99,8 +99,8 @@ pub(super) const DECLARATIONS: &[Declaration] = &[Declaration::new(
             ("reflect", PadMode::Reflect),
             ("wrap", PadMode::Wrap),
         ];
-        let known = if a.opset() >= 19 { 4 } else { 3 };
-        let mode = a.choice("mode", "constant", &modes[..known])?;
+        // The standard has "wrap" from 19 on. ONNX Runtime takes it in every version.
+        let mode = a.choice("mode", "constant", &modes)?;
         let name = if a.opset() < 2 { "paddings" } else { "pads" };
         let value = if a.opset() < 11 { Some(a.float("value", 0.0)?) } else { None };
         Ok(Arc::new(Pad { mode, pads: IntList::required(a, name, 1, 11)?, value }))

@@ -14,7 +14,7 @@ use super::super::{cpu, hip};
 const BY_SESSION: &[&str] = &["If", "Loop", "Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling"];
 
 /// Operators in whose place a pass puts those that they stand for.
-const REWRITTEN: &[&str] = &["DynamicQuantizeLSTM", "FlexAttention"];
+const REWRITTEN: &[&str] = &["DynamicQuantizeLSTM", "FlexAttention", "LinearAttentionGate"];
 
 /// Remarks by domain and operator. Each must name an operator that is declared.
 const NOTES: &[(&str, &str, &str)] = &[

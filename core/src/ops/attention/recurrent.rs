@@ -1,4 +1,5 @@
-//! Operators of linear-time sequence models: LinearAttention, CausalConvWithState.
+//! Operators of linear-time sequence models: LinearAttention, CausalConvWithState, in the standard and in
+//! com.microsoft, and LinearAttentionGate of com.microsoft.
 
 use std::sync::Arc;
 
@@ -19,12 +20,37 @@ pub struct LinearAttention {
     pub gated: bool,
     /// Whether only what the state does not hold yet is written.
     pub delta: bool,
+    /// As in com.microsoft: several heads of values may share one of queries or of keys, and what the rule does not take
+    /// is ignored.
+    pub microsoft: bool,
+}
+
+impl LinearAttention {
+    /// Heads of the output.
+    pub fn output_heads(&self) -> usize {
+        self.heads.max(self.kv_heads)
+    }
+
+    /// Heads of keys with so many columns in all, each of `size`.
+    pub fn key_heads(&self, columns: usize, size: usize) -> Result<usize, String> {
+        if !self.microsoft || size == 0 {
+            return Ok(self.kv_heads);
+        }
+        let heads = columns / size;
+        if columns.is_multiple_of(size) && heads > 0 && self.kv_heads.is_multiple_of(heads) {
+            return Ok(heads);
+        }
+        Err(format!(
+            "its last dimension is {columns}; with heads of {size}, allowed is a number of heads that divides kv_num_heads, {}",
+            self.kv_heads
+        ))
+    }
 }
 
 impl Operator for LinearAttention {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         for (input, name, wanted) in [(4, "decay", self.gated), (5, "beta", self.delta)] {
-            if cx.has(input) != wanted {
+            if cx.has(input) != wanted && (wanted || !self.microsoft) {
                 let verb = if wanted { "needs" } else { "does not take" };
                 return Err(cx.input_error(input, format!("the update rule {verb} {name}")));
             }
@@ -37,7 +63,15 @@ impl Operator for LinearAttention {
         let (q, k, v) = (cx.shape_of_rank(0, 3)?, cx.shape_of_rank(1, 3)?, cx.shape_of_rank(2, 3)?);
         let (Some(q), Some(k), Some(v)) = (q, k, v) else { return Ok(()) };
         let (heads, kv_heads) = (Dim::from(self.heads), Dim::from(self.kv_heads));
-        for (input, last, heads) in [(0, &q[2], &heads), (1, &k[2], &kv_heads), (2, &v[2], &kv_heads)] {
+        let d_k = q[2].floor_div(&heads);
+        let key_heads = match (k[2].known(), d_k.known()) {
+            (Some(columns), Some(size)) => {
+                let [columns, size] = [columns, size].map(|n| usize::try_from(n).unwrap_or(0));
+                Dim::from(self.key_heads(columns, size).map_err(|reason| cx.input_error(1, reason))?)
+            }
+            _ => kv_heads.clone(),
+        };
+        for (input, last, heads) in [(0, &q[2], &heads), (1, &k[2], &key_heads), (2, &v[2], &kv_heads)] {
             if let (Some(n), Some(h)) = (last.known(), heads.known())
                 && n % h != 0
             {
@@ -45,8 +79,9 @@ impl Operator for LinearAttention {
                 return Err(cx.input_error(input, reason));
             }
         }
-        let (d_k, d_v) = (q[2].floor_div(&heads), v[2].floor_div(&kv_heads));
-        for (input, shape, last) in [(1, k, kv_heads.mul(&d_k)), (2, v, v[2].clone())] {
+        let d_v = v[2].floor_div(&kv_heads);
+        let key_columns = if self.microsoft { k[2].clone() } else { kv_heads.mul(&d_k) };
+        for (input, shape, last) in [(1, k, key_columns), (2, v, v[2].clone())] {
             for (i, (want, given)) in [&q[0], &q[1], &last].into_iter().zip(shape).enumerate() {
                 cx.equal(input, &format!("its dimension {i}"), want, given)?;
             }
@@ -57,9 +92,13 @@ impl Operator for LinearAttention {
                 cx.equal(3, &format!("its dimension {i}"), want, given)?;
             }
         }
-        for (input, allowed) in
-            [(4, [kv_heads.clone(), kv_heads.mul(&d_k)]), (5, [kv_heads.clone(), Dim::Known(1)])]
-        {
+        for (input, taken, allowed) in [
+            (4, self.gated, [kv_heads.clone(), kv_heads.mul(&d_k)]),
+            (5, self.delta, [kv_heads.clone(), Dim::Known(1)]),
+        ] {
+            if !taken {
+                continue;
+            }
             let Some(gate) = cx.shape_of_rank(input, 3)? else { continue };
             cx.equal(input, "its batch", &q[0], &gate[0])?;
             cx.equal(input, "its length", &q[1], &gate[1])?;
@@ -71,13 +110,13 @@ impl Operator for LinearAttention {
                 return Err(cx.input_error(input, reason));
             }
         }
-        cx.set_shape(0, vec![q[0].clone(), q[1].clone(), heads.mul(&d_v)]);
+        cx.set_shape(0, vec![q[0].clone(), q[1].clone(), Dim::from(self.output_heads()).mul(&d_v)]);
         cx.set_shape(1, state);
         Ok(())
     }
 }
 
-fn parse_linear(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+fn parse_linear(a: &AttributeReader<'_>, microsoft: bool) -> Result<Arc<dyn Operator>, OpError> {
     let heads = |name: &str| -> Result<usize, OpError> {
         let n = a.required_int(name)?;
         usize::try_from(n).ok().filter(|&n| n > 0 && n <= i32::MAX as usize).ok_or_else(|| {
@@ -96,29 +135,72 @@ fn parse_linear(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
         ],
     )?;
     let (heads, kv_heads) = (heads("q_num_heads")?, heads("kv_num_heads")?);
-    if !heads.is_multiple_of(kv_heads) {
+    let shared = microsoft && kv_heads.is_multiple_of(heads);
+    if !heads.is_multiple_of(kv_heads) && !shared {
         let reason = format!("{heads} is not a multiple of kv_num_heads, {kv_heads}");
         return Err(OpError::attribute("q_num_heads", reason));
     }
-    Ok(Arc::new(LinearAttention { heads, kv_heads, scale: a.float("scale", 0.0)?, gated, delta }))
+    let scale = a.float("scale", 0.0)?;
+    Ok(Arc::new(LinearAttention { heads, kv_heads, scale, gated, delta, microsoft }))
+}
+
+/// Refuses attributes of com.microsoft that are not what they are by themselves.
+fn only_default(a: &AttributeReader<'_>, attributes: &[(&str, i64)]) -> Result<(), OpError> {
+    for &(name, allowed) in attributes {
+        let given = a.int(name, allowed)?;
+        if given != allowed {
+            return Err(OpError::attribute(
+                name,
+                format!("{given} is not supported; supported is {allowed}"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A causal depthwise convolution over time. Inputs: X, W, B, past state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CausalConv {
     pub activation: Activation,
+    /// Positions from one element of the kernel to the next.
+    pub dilation: usize,
+    /// Whether inputs, outputs and states are `[batch, time, channels…]`, with any number of dimensions of channels.
+    pub channels_last: bool,
+}
+
+impl CausalConv {
+    /// Batches, channels and positions of an input.
+    pub fn sizes(&self, shape: &[usize]) -> Option<[usize; 3]> {
+        match *shape {
+            [batch, length, ref channels @ ..] if self.channels_last => {
+                Some([batch, channels.iter().product(), length])
+            }
+            [batch, channels, length] => Some([batch, channels, length]),
+            _ => None,
+        }
+    }
 }
 
 impl Operator for CausalConv {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        let (Some(x), Some(w)) = (cx.shape_of_rank(0, 3)?, cx.shape_of_rank(1, 3)?) else { return Ok(()) };
-        cx.equal(1, "its channels", &x[1], &w[0])?;
+        let x = if self.channels_last { cx.shape(0) } else { cx.shape_of_rank(0, 3)? };
+        let (Some(x), Some(w)) = (x, cx.shape_of_rank(1, 3)?) else { return Ok(()) };
+        if x.len() < 3 {
+            return Err(cx.input_error(0, format!("its rank is {}; allowed is 3 or more", x.len())));
+        }
+        let channels = match self.channels_last {
+            true => x[2..].iter().fold(Dim::Known(1), |all, dim| all.mul(dim)),
+            false => x[1].clone(),
+        };
+        cx.equal(1, "its channels", &channels, &w[0])?;
         cx.equal(1, "its dimension 1", &Dim::Known(1), &w[1])?;
         if let Some(bias) = cx.shape_of_rank(2, 1)? {
-            cx.equal(2, "its length", &x[1], &bias[0])?;
+            cx.equal(2, "its length", &channels, &bias[0])?;
         }
-        let state = vec![x[0].clone(), x[1].clone(), w[2].sub(&Dim::Known(1))];
-        if let Some(past) = cx.shape_of_rank(3, 3)? {
+        let mut state = x.to_vec();
+        let time = if self.channels_last { 1 } else { 2 };
+        state[time] = w[2].sub(&Dim::Known(1)).mul(&Dim::from(self.dilation));
+        if let Some(past) = cx.shape_of_rank(3, x.len())? {
             for (i, (want, given)) in state.iter().zip(past).enumerate() {
                 cx.equal(3, &format!("its dimension {i}"), want, given)?;
             }
@@ -132,25 +214,80 @@ impl Operator for CausalConv {
     }
 }
 
+fn parse_causal(a: &AttributeReader<'_>, microsoft: bool) -> Result<Arc<dyn Operator>, OpError> {
+    let choices = [("none", Activation::Identity), ("silu", Activation::Silu), ("swish", Activation::Silu)];
+    let activation = a.choice("activation", "none", &choices)?;
+    if !microsoft {
+        return Ok(Arc::new(CausalConv { activation, dilation: 1, channels_last: false }));
+    }
+    // What is left are several dimensions of time, and what no kernel of ONNX Runtime's for the CPU takes either.
+    let others =
+        ["state_window", "state_update_capacity", "state_length", "input_channel_offset", "input_channels"];
+    only_default(a, &others.map(|name| (name, 0)))?;
+    only_default(a, &[("ndim", 1), ("state_channels_last", -1)])?;
+    let dilation = match a.int("dilation", 1)? {
+        n if (1..=i32::MAX.into()).contains(&n) => n as usize,
+        n => {
+            return Err(OpError::attribute(
+                "dilation",
+                format!("{n} is not allowed; allowed are numbers above 0"),
+            ));
+        }
+    };
+    Ok(Arc::new(CausalConv { activation, dilation, channels_last: a.flag("channels_last", false)? }))
+}
+
+/// The gates of linear attention from projections: `scale · softplus(a + bias)`, and `sigmoid(b)`; `passes` replaces it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinearAttentionGate;
+
+impl Operator for LinearAttentionGate {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        if cx.output_count() > 1 && !cx.has(3) {
+            return Err(cx.input_error(3, "output 1 (beta) needs it"));
+        }
+        if let Some(a) = cx.shape_of_rank(0, 3)? {
+            for input in [1, 2] {
+                if let Some(vector) = cx.shape_of_rank(input, 1)? {
+                    cx.equal(input, "its length", &a[2], &vector[0])?;
+                }
+            }
+            cx.set_shape(0, a.to_vec());
+        }
+        if let Some(b) = cx.shape_of_rank(3, 3)?
+            && cx.output_count() > 1
+        {
+            cx.set_shape(1, b.to_vec());
+        }
+        Ok(())
+    }
+}
+
 const FLOATS: Types = Types::of(&[ElementType::F32, ElementType::F16, ElementType::BF16]);
 
+const FLOAT: Types = Types::of(&[ElementType::F32]);
+const LINEAR: &str = "query:T, key:T, value:T, past_state?:S, decay?:T, beta?:T -> output:T, present_state:S";
+const CAUSAL: &str = "input:T, weight:T, bias?:T, past_state?:T -> output:T, present_state:T";
+const MICROSOFT: &str = "com.microsoft";
+
 pub(in crate::ops) const DECLARATIONS: &[Declaration] = &[
+    Declaration::new("LinearAttention", &[27], LINEAR, &[("T", FLOATS), ("S", FLOATS)], |a| {
+        parse_linear(a, false)
+    }),
+    Declaration::new("LinearAttention", &[1], LINEAR, &[("T", FLOATS), ("S", FLOATS)], |a| {
+        only_default(a, &[("state_window", 0)])?;
+        parse_linear(a, true)
+    })
+    .domain(MICROSOFT),
+    Declaration::new("CausalConvWithState", &[27], CAUSAL, &[("T", FLOATS)], |a| parse_causal(a, false)),
+    Declaration::new("CausalConvWithState", &[1], CAUSAL, &[("T", FLOATS)], |a| parse_causal(a, true))
+        .domain(MICROSOFT),
     Declaration::new(
-        "LinearAttention",
-        &[27],
-        "query:T, key:T, value:T, past_state?:S, decay?:T, beta?:T -> output:T, present_state:S",
-        &[("T", FLOATS), ("S", FLOATS)],
-        parse_linear,
-    ),
-    Declaration::new(
-        "CausalConvWithState",
-        &[27],
-        "input:T, weight:T, bias?:T, past_state?:T -> output:T, present_state:T",
-        &[("T", FLOATS)],
-        |a| {
-            let choices =
-                [("none", Activation::Identity), ("silu", Activation::Silu), ("swish", Activation::Silu)];
-            Ok(Arc::new(CausalConv { activation: a.choice("activation", "none", &choices)? }))
-        },
-    ),
+        "LinearAttentionGate",
+        &[1],
+        "a:T, dt_bias:TF, decay_scale:TF, b?:T -> decay:T, beta?:T",
+        &[("T", FLOATS), ("TF", FLOAT)],
+        |_| Ok(Arc::new(LinearAttentionGate)),
+    )
+    .domain(MICROSOFT),
 ];

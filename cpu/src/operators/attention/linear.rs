@@ -41,7 +41,11 @@ impl<T: Store<Compute = f32>, S: Store<Compute = f32>> Kernel for Linear<T, S> {
         let (d_k, d_v) = (q.shape()[2] / heads, v.shape()[2] / kv_heads);
         let past = inputs.get(3).copied().flatten().map(|p| p.slice::<S>());
         let gate = |i: usize| inputs.get(i).copied().flatten().map(|g| (g.slice::<T>(), g.shape()[2]));
-        let (decay, beta) = (gate(4), gate(5));
+        let (decay, beta) = (gate(4).filter(|_| op.gated), gate(5).filter(|_| op.delta));
+        let key_heads = op
+            .key_heads(k.shape()[2], d_k)
+            .map_err(|reason| OpError::Data(format!("input 1 (key): {reason}")))?;
+        let output_heads = op.output_heads();
         let scale = if op.scale == 0.0 { 1.0 / (d_k as f32).sqrt() } else { op.scale };
         let [q, k, v] = [q, k, v].map(|x| x.slice::<T>());
         let mut slots = outputs.iter_mut().map(Option::as_mut);
@@ -57,7 +61,7 @@ impl<T: Store<Compute = f32>, S: Store<Compute = f32>> Kernel for Linear<T, S> {
                 }
                 for t in 0..steps {
                     let step = b * steps + t;
-                    let key = &k[(step * kv_heads + h) * d_k..][..d_k];
+                    let key = &k[(step * key_heads + h * key_heads / kv_heads) * d_k..][..d_k];
                     load(&v[(step * kv_heads + h) * d_v..][..d_v], value);
                     if let Some((g, width)) = decay {
                         let own = width != kv_heads;
@@ -77,9 +81,11 @@ impl<T: Store<Compute = f32>, S: Store<Compute = f32>> Kernel for Linear<T, S> {
                         row.iter_mut().zip(&*value).for_each(|(s, &v)| *s += k * v);
                     }
                     let Some(y) = &y else { continue };
-                    for head in h * (heads / kv_heads)..(h + 1) * (heads / kv_heads) {
-                        read(state, &q[(step * heads + head) * d_k..][..d_k], scale, out);
-                        let at = (step * heads + head) * d_v;
+                    // Several outputs a head of values, or several heads of values a query.
+                    for head in h * output_heads / kv_heads..(h + 1) * output_heads / kv_heads {
+                        let query = head * heads / output_heads;
+                        read(state, &q[(step * heads + query) * d_k..][..d_k], scale, out);
+                        let at = (step * output_heads + head) * d_v;
                         // SAFETY: a head of a step belongs to one task.
                         store(out, unsafe { y.get(at..at + d_v) });
                     }

@@ -51,6 +51,8 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("RotaryEmbedding", rotary::build_heads).domain("rukh"),
     Entry::new("LinearAttention", linear::build),
     Entry::new("CausalConvWithState", causal_conv::build),
+    Entry::new("LinearAttention", linear::build).domain(MICROSOFT),
+    Entry::new("CausalConvWithState", causal_conv::build).domain(MICROSOFT),
     Entry::new("RotaryEmbedding", rotary::build).domain(MICROSOFT),
     Entry::new("Attention", projected::build).domain(MICROSOFT),
     Entry::new("MultiHeadAttention", multi_head::build).domain(MICROSOFT),
