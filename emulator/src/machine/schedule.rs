@@ -12,6 +12,7 @@ use super::program::Block;
 use super::start::start_wave;
 use super::step::Action;
 use super::translate::Ranges;
+use super::translation;
 use super::wave::{State, Wave};
 
 /// How waves run.
@@ -23,11 +24,13 @@ pub struct Settings {
     pub shuffle: u64,
     /// Host threads that run workgroups. 0: as many as there are processors.
     pub threads: usize,
+    /// Blocks that were interpreted so often become machine code of the host. 0: none does.
+    pub translate: u32,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { most_instructions: 4_000_000_000, shuffle: 0, threads: 0 }
+        Settings { most_instructions: 4_000_000_000, shuffle: 0, threads: 0, translate: 100 }
     }
 }
 
@@ -37,6 +40,8 @@ pub struct Workgroups<'a> {
     waves: Vec<Wave>,
     group: Group<'a>,
     random: Random,
+    /// Whether blocks may be translated: not where waves are interrupted anywhere.
+    translates: bool,
 }
 
 impl<'a> Workgroups<'a> {
@@ -52,7 +57,9 @@ impl<'a> Workgroups<'a> {
             observers: dispatch.watches.iter().map(|watch| watch.observer()).collect(),
             observed: false,
         };
-        Workgroups { dispatch, waves, group, random: Random(1) }
+        let Settings { shuffle, translate, .. } = dispatch.settings;
+        let translates = shuffle == 0 && translate != 0 && translation::is_possible();
+        Workgroups { dispatch, waves, group, random: Random(1), translates }
     }
 
     /// Runs the workgroup of this number to its end.
@@ -120,7 +127,11 @@ impl<'a> Workgroups<'a> {
         let (wave, group) = (&mut self.waves[index], &mut self.group);
         let Settings { most_instructions, shuffle, .. } = self.dispatch.settings;
         let mut turn = if shuffle == 0 { usize::MAX } else { 1 + self.random.next() as usize % 64 };
+        let translates = self.translates && !group.observed;
         while wave.state == State::Running && turn > 0 {
+            if translates && translation::run(wave, group, self.dispatch)? {
+                continue;
+            }
             let block = self.dispatch.program.block(wave.pc, wave.lanes)?;
             let (begin, last) = (wave.step, block.actions.len() - 1);
             let end = block.actions.len().min(begin.saturating_add(turn));
@@ -136,10 +147,7 @@ impl<'a> Workgroups<'a> {
                 wave.step = end;
             }
             if wave.executed > most_instructions {
-                return Err(Fault::timeout(format!(
-                    "wave {} of workgroup {:?} executed more than {most_instructions} instructions (AMDEMU_MAX_INSTS)",
-                    wave.id, group.id
-                )));
+                return Err(too_many(wave, group, most_instructions));
             }
         }
         Ok(())
@@ -210,9 +218,18 @@ fn run_observed(
     group.observers.iter_mut().try_for_each(|observer| observer.after(wave, instruction))
 }
 
+/// A wave that does not end.
+#[cold]
+pub fn too_many(wave: &Wave, group: &Group<'_>, most: u64) -> Box<Fault> {
+    Fault::timeout(format!(
+        "wave {} of workgroup {:?} executed more than {most} instructions (AMDEMU_MAX_INSTS)",
+        wave.id, group.id
+    ))
+}
+
 /// A fault with the instruction, the wave and the workgroup.
 #[cold]
-fn place(fault: Box<Fault>, instruction: &Instruction, wave: &Wave, group: &Group<'_>) -> Box<Fault> {
+pub fn place(fault: Box<Fault>, instruction: &Instruction, wave: &Wave, group: &Group<'_>) -> Box<Fault> {
     fault.at(format_args!(
         "by '{}' at byte {:#x} of the code, wave {} of workgroup {:?}, exec {:#x}",
         crate::isa::text(instruction, group.target),
