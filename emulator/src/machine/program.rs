@@ -50,6 +50,25 @@ impl Program {
         }
     }
 
+    /// A program that is one block, which was decoded.
+    #[cfg(test)]
+    pub fn of(target: Target, lanes: usize, instructions: &[Instruction]) -> Program {
+        let mut instructions = instructions.to_vec();
+        let mut end = 0;
+        for instruction in &mut instructions {
+            instruction.offset = end;
+            end += u64::from(instruction.size);
+        }
+        let program = Program::new(target, 0, vec![0; end as usize]);
+        let setting = Setting { target, lanes, base: 0 };
+        let actions = instructions.iter().map(|it| prepare(it, setting)).collect();
+        let block = Block { actions, instructions, end, runs: AtomicU32::new(0) };
+        let blocks =
+            std::iter::once(OnceLock::from(block)).chain((1..program.words()).map(|_| OnceLock::new()));
+        assert!(program.blocks[lanes / 64].set(blocks.collect()).is_ok());
+        program
+    }
+
     /// Words of code.
     pub fn words(&self) -> usize {
         self.code.len().div_ceil(WORD as usize)
@@ -63,8 +82,8 @@ impl Program {
 
     /// The block that begins at `pc`, in bytes from the beginning of the code.
     pub fn block(&self, pc: u64, lanes: usize) -> Result<&Block, Box<Fault>> {
-        let blocks = self.blocks[lanes / 64]
-            .get_or_init(|| (0..self.words()).map(|_| OnceLock::new()).collect());
+        let blocks =
+            self.blocks[lanes / 64].get_or_init(|| (0..self.words()).map(|_| OnceLock::new()).collect());
         let index = usize::try_from(pc / WORD).unwrap_or(usize::MAX);
         match blocks.get(index) {
             Some(block) if pc.is_multiple_of(WORD) => Ok(block.get_or_init(|| self.decode(pc, lanes))),

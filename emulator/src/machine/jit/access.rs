@@ -4,9 +4,8 @@ use crate::isa::{Encoding, Instruction, Source, sgpr};
 use crate::machine::execute::operands;
 
 use super::call::Function;
-use super::lanes::{
-    load_global, load_lds, load_pair, load_scalars, store_global, store_lds, store_pair,
-};
+use super::lanes::{load_global, load_scalars, store_global, store_lds, store_pair};
+use super::loads::load_lds;
 
 /// Where the elements of an instruction lie, and its registers.
 #[derive(Clone, Copy, Default)]
@@ -15,11 +14,13 @@ pub struct Access {
     pub vector: usize,
     pub scalar: Option<u8>,
     pub offset: i64,
-    /// Of instructions with two addresses in LDS.
+    /// The second, of instructions with two addresses in LDS.
     pub second_offset: i64,
     /// The first register that is loaded or stored, and that of the second address.
     pub register: usize,
-    pub second_register: usize,
+    pub second_register: Option<usize>,
+    /// Of an element.
+    pub words: usize,
 }
 
 /// The function for an instruction; `None` where the interpreter's is as good.
@@ -83,10 +84,7 @@ fn global(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)>
         register: operands::vector(instruction, data, words).ok()?,
         ..Access::default()
     };
-    Some((
-        if loads { sizes!(load_global, lanes, words) } else { sizes!(store_global, lanes, words) },
-        access,
-    ))
+    Some((if loads { sizes!(load_global, lanes, words) } else { sizes!(store_global, lanes, words) }, access))
 }
 
 fn lds(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
@@ -108,28 +106,37 @@ fn lds(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
     let mut access = Access {
         vector: operands::vector(instruction, address, 1).ok()?,
         offset: i64::from(memory.offset.max(0)),
+        words,
         ..Access::default()
     };
     let count = if two.is_some() { 2 * words } else { words };
     if loads {
         access.register = operands::vector(instruction, instruction.destinations[0], count).ok()?;
-        access.second_register = access.register + words;
+        access.second_register = two.map(|_| access.register + words);
     } else {
         access.register = operands::vector(instruction, data, words).ok()?;
     }
     if two.is_none() {
-        return Some((
-            if loads { sizes!(load_lds, lanes, words) } else { sizes!(store_lds, lanes, words) },
-            access,
-        ));
+        return Some((if loads { load_lds_of(lanes) } else { sizes!(store_lds, lanes, words) }, access));
     }
     let unit = 4 * words as i64 * if far { 64 } else { 1 };
     access.offset = i64::from(memory.offset & 0xff) * unit;
     access.second_offset = i64::from(memory.offset1) * unit;
     if !loads {
-        access.second_register = operands::vector(instruction, other, words).ok()?;
+        access.second_register = Some(operands::vector(instruction, other, words).ok()?);
     }
-    Some((if loads { sizes!(load_pair, lanes, words) } else { sizes!(store_pair, lanes, words) }, access))
+    Some((if loads { load_lds_of(lanes) } else { sizes!(store_pair, lanes, words) }, access))
+}
+
+fn load_lds_of(lanes: usize) -> Function {
+    if lanes == 64 { load_lds::<64> } else { load_lds::<32> }
+}
+
+/// Whether an instruction loads from LDS as [`load_lds`] does, which serves several of them at once.
+pub fn loads_lds(instruction: &Instruction, lanes: usize) -> bool {
+    instruction.encoding == Encoding::Ds
+        && instruction.name.starts_with("ds_load_")
+        && lds(instruction, lanes).is_some()
 }
 
 fn scalar(instruction: &Instruction) -> Option<(Function, Access)> {
@@ -152,9 +159,7 @@ fn scalar(instruction: &Instruction) -> Option<(Function, Access)> {
     let access = Access {
         scalar: Some(operands::scalar(instruction, base, 2).ok()?),
         offset: i64::from(instruction.modifiers.memory.offset) + more,
-        register: usize::from(
-            operands::scalar(instruction, instruction.destinations[0], bytes / 4).ok()?,
-        ),
+        register: usize::from(operands::scalar(instruction, instruction.destinations[0], bytes / 4).ok()?),
         ..Access::default()
     };
     (access.register != usize::from(sgpr::NULL)).then_some((function, access))

@@ -40,6 +40,8 @@ pub struct Call {
     pub step: usize,
     /// Where it accesses memory, for functions that know how.
     pub access: Access,
+    /// Instructions behind it that the same function serves.
+    pub others: Vec<Call>,
 }
 
 // SAFETY: actions are shared by threads.

@@ -66,9 +66,7 @@ macro_rules! functions {
 functions! {
     load_global: fast_load_global
     store_global: fast_store_global
-    load_lds: fast_load_lds
     store_lds: fast_store_lds
-    load_pair: fast_load_pair
     store_pair: fast_store_pair
 }
 
@@ -106,22 +104,6 @@ unsafe fn fast_store_global<const LANES: usize, const WORDS: usize>(
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn fast_load_lds<const LANES: usize, const WORDS: usize>(
-    access: &Access,
-    wave: &mut Wave,
-    group: &mut Group<'_>,
-    mask: u64,
-) -> Option<()> {
-    // SAFETY: the caller's promise; all elements were found.
-    unsafe {
-        let base = in_lds::<LANES>(access, wave, group, mask, access.offset, 4 * WORDS)?;
-        load::<LANES, WORDS>(wave, access.vector, access.register, base, mask);
-    }
-    Some(())
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn fast_store_lds<const LANES: usize, const WORDS: usize>(
     access: &Access,
     wave: &mut Wave,
@@ -132,28 +114,6 @@ unsafe fn fast_store_lds<const LANES: usize, const WORDS: usize>(
     unsafe {
         let base = in_lds::<LANES>(access, wave, group, mask, access.offset, 4 * WORDS)?;
         store::<LANES, WORDS>(wave, access.vector, access.register, base, mask);
-    }
-    Some(())
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn fast_load_pair<const LANES: usize, const WORDS: usize>(
-    access: &Access,
-    wave: &mut Wave,
-    group: &mut Group<'_>,
-    mask: u64,
-) -> Option<()> {
-    if (access.register..access.register + WORDS).contains(&access.vector) {
-        // The first load would overwrite the address of the second.
-        return None;
-    }
-    // SAFETY: the caller's promise; all elements were found.
-    unsafe {
-        let first = in_lds::<LANES>(access, wave, group, mask, access.offset, 4 * WORDS)?;
-        let second = in_lds::<LANES>(access, wave, group, mask, access.second_offset, 4 * WORDS)?;
-        load::<LANES, WORDS>(wave, access.vector, access.register, first, mask);
-        load::<LANES, WORDS>(wave, access.vector, access.second_register, second, mask);
     }
     Some(())
 }
@@ -171,7 +131,7 @@ unsafe fn fast_store_pair<const LANES: usize, const WORDS: usize>(
         let first = in_lds::<LANES>(access, wave, group, mask, access.offset, 4 * WORDS)?;
         let second = in_lds::<LANES>(access, wave, group, mask, access.second_offset, 4 * WORDS)?;
         store::<LANES, WORDS>(wave, access.vector, access.register, first, mask);
-        store::<LANES, WORDS>(wave, access.vector, access.second_register, second, mask);
+        store::<LANES, WORDS>(wave, access.vector, access.second_register?, second, mask);
     }
     Some(())
 }

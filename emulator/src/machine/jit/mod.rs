@@ -12,6 +12,7 @@ mod call;
 mod emitter;
 mod enter;
 mod lanes;
+mod loads;
 mod pages;
 mod region;
 mod scalar;
@@ -20,7 +21,7 @@ mod transfer;
 mod vector;
 
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
@@ -47,6 +48,18 @@ pub struct Translations {
 pub fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| has_avx512() && enter::is_possible())
+}
+
+/// The names of vector instructions that have rows.
+#[cfg(test)]
+pub fn vector_rows() -> impl Iterator<Item = &'static str> {
+    vector::names()
+}
+
+/// Whether a vector instruction becomes machine code with these operands.
+#[cfg(test)]
+pub fn is_translated(instruction: &crate::isa::Instruction, setting: super::step::Setting) -> bool {
+    vector::plan(instruction, setting).is_some()
 }
 
 impl Translations {

@@ -35,7 +35,12 @@ pub struct Region {
 }
 
 /// Translates the block at `begin` and those that follow it and were executed before.
-pub fn translate(program: &Program, begin: u64, lanes: usize, table: &[AtomicUsize]) -> Result<Region, String> {
+pub fn translate(
+    program: &Program,
+    begin: u64,
+    lanes: usize,
+    table: &[AtomicUsize],
+) -> Result<Region, String> {
     let blocks = reachable(program, begin, lanes, table);
     let setting = Setting { target: program.target, lanes, base: program.base };
     let indexed = program.target.generation <= Generation::Gfx940
@@ -64,7 +69,8 @@ fn reachable<'a>(
 ) -> BTreeMap<u64, &'a Block> {
     let (mut found, mut next, mut instructions) = (BTreeMap::new(), vec![begin], 0);
     while let Some(begin) = next.pop() {
-        let translated = table.get((begin / WORD) as usize).map(|it| it.load(std::sync::atomic::Ordering::Acquire));
+        let translated =
+            table.get((begin / WORD) as usize).map(|it| it.load(std::sync::atomic::Ordering::Acquire));
         if found.contains_key(&begin) || translated != Some(0) {
             continue;
         }
@@ -148,12 +154,17 @@ impl<'a> Builder<'a> {
     fn body(&mut self, begin: u64, block: &Block, steps: &Steps, masked: bool, turns: &[(Label, Label)]) {
         self.emitter.masked = masked;
         self.emitter.begin();
+        let mut served = 0;
         for (index, step) in steps.iter().enumerate() {
+            if index < served {
+                continue;
+            }
+            served = steps.loads_lds_until(index);
             if step.ends() {
                 self.terminator(begin, block, index, step);
                 return;
             }
-            let writes_exec = self.step(begin, block, index, step);
+            let writes_exec = self.step(begin, block, index, step, served);
             if !writes_exec {
                 continue;
             }
@@ -174,8 +185,8 @@ impl<'a> Builder<'a> {
         self.go_to(block.end);
     }
 
-    /// Code for one instruction; whether EXEC may be another one now.
-    fn step(&mut self, begin: u64, block: &Block, index: usize, step: &Step) -> bool {
+    /// Code for one instruction, or where it loads from LDS for all until `end`; whether EXEC may be another one now.
+    fn step(&mut self, begin: u64, block: &Block, index: usize, step: &Step, end: usize) -> bool {
         let instruction = &block.instructions[index];
         match step {
             Step::Nothing => false,
@@ -184,19 +195,25 @@ impl<'a> Builder<'a> {
                 super::scalar::emit(&mut self.emitter, instruction);
                 super::step::writes_exec(instruction)
             }
-            Step::Call => {
-                self.call(begin, block, index);
+            Step::Call | Step::LoadLds => {
+                self.call(begin, block, index, end);
                 super::step::writes_exec(instruction)
             }
             Step::Ends(_) => false,
         }
     }
 
-    fn call(&mut self, begin: u64, block: &Block, index: usize) {
-        let Some(action) = &block.actions[index] else { return };
-        let found = super::access::find(&block.instructions[index], self.setting.lanes);
-        let (function, access) = found.unwrap_or((super::call::perform, Default::default()));
-        let call = Box::new(Call { action, block: begin, step: index, access });
+    /// A call for an instruction, and for those until `end` that are served by the same function.
+    fn call(&mut self, begin: u64, block: &Block, index: usize, end: usize) {
+        let make = |step: usize| {
+            let action = block.actions[step].as_ref()?;
+            let found = super::access::find(&block.instructions[step], self.setting.lanes);
+            let (function, access) = found.unwrap_or((super::call::perform, Default::default()));
+            Some((function, Call { action, block: begin, step, access, others: Vec::new() }))
+        };
+        let Some((function, mut call)) = make(index) else { return };
+        call.others = (index + 1..end).filter_map(make).map(|(_, call)| call).collect();
+        let call = Box::new(call);
         let assembler = &mut self.emitter.assembler;
         assembler.add(Ok(iced_x86::Instruction::with(Code::VEX_Vzeroupper)));
         assembler.constant(Register::RDI, (&raw const *call).expose_provenance() as u64);
@@ -233,7 +250,7 @@ impl<'a> Builder<'a> {
             Branch::Barrier => self.leave_in(State::AtBarrier, block.end),
             Branch::Unknown => {
                 self.set_pc(block.end);
-                self.call(begin, block, index);
+                self.call(begin, block, index, index);
                 self.emitter.assembler.jump(Code::Jmp_rel32_64, self.exit);
             }
         }
@@ -308,4 +325,3 @@ impl<'a> Builder<'a> {
         Ok(Region { _pages: pages, _pool: pool, _calls: self.calls, entries })
     }
 }
-

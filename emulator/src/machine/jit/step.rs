@@ -17,6 +17,8 @@ pub enum Step {
     Scalar,
     /// What the interpreter does is called.
     Call,
+    /// The same, and it loads from LDS.
+    LoadLds,
     Ends(Branch),
 }
 
@@ -103,6 +105,9 @@ impl Steps {
                 let planned = fits.then(|| plan(instruction, setting)).flatten();
                 return planned.map_or(Step::Call, Step::Vector);
             }
+            if super::access::loads_lds(instruction, setting.lanes) {
+                return Step::LoadLds;
+            }
             if super::scalar::has_row(instruction) { Step::Scalar } else { Step::Call }
         };
         Steps(block.instructions.iter().zip(&block.actions).map(step).collect())
@@ -110,6 +115,17 @@ impl Steps {
 
     pub fn iter(&self) -> impl Iterator<Item = &Step> {
         self.0.iter()
+    }
+
+    /// Behind the last of the loads from LDS that begin here and follow each other; the step itself if it is none.
+    pub fn loads_lds_until(&self, from: usize) -> usize {
+        let loads = |it: &Step| matches!(it, Step::LoadLds);
+        if !loads(&self.0[from]) {
+            return from;
+        }
+        let others = self.0[from..].iter().take_while(|it| loads(it) || matches!(it, Step::Nothing)).count();
+        let last = self.0[from..from + others].iter().rposition(loads).unwrap_or(0);
+        from + last + 1
     }
 
     /// Whether code from a step on depends on which lanes take part.

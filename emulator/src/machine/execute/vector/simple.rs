@@ -28,7 +28,12 @@ pub enum Part {
     /// A vector register.
     Row(usize),
     /// A vector register whose words are shifted right, lose bits that are not kept and get others inverted.
-    Changed { register: usize, shift: u32, keep: u32, invert: u32 },
+    Changed {
+        register: usize,
+        shift: u32,
+        keep: u32,
+        invert: u32,
+    },
     Constant(u64),
     /// A scalar register of 32 bits.
     Scalar(u8),

@@ -53,12 +53,7 @@ fn to_unsigned(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
 fn from_half(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
     let (a, to) = (e.load(&o[0], part), e.fresh());
     e.assembler.vector(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm, Register::None, &[ymm(to), zmm(a)], None);
-    e.assembler.vector(
-        Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae,
-        Register::None,
-        &[zmm(to), ymm(to)],
-        None,
-    );
+    e.assembler.vector(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae, Register::None, &[zmm(to), ymm(to)], None);
     to
 }
 

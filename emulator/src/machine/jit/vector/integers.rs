@@ -28,7 +28,10 @@ fn sums() -> Vec<Row> {
         ("v_add_i32", Emit::Two(ADD)),
         ("v_sub_i32", Emit::Two(SUB)),
         ("v_add3_u32", Emit::Value(|e, o, part| both(e, o, part, ADD, ADD))),
-        ("v_xad_u32", Emit::Value(|e, o, part| both(e, o, part, Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, ADD))),
+        (
+            "v_xad_u32",
+            Emit::Value(|e, o, part| both(e, o, part, Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, ADD)),
+        ),
     ]
 }
 

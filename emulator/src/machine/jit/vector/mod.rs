@@ -213,8 +213,11 @@ fn own(emitter: &mut Emitter, value: Zmm) -> Zmm {
 impl Planned {
     /// Whether it reads what another writes.
     fn reads(&self, other: &Planned) -> bool {
-        let writes = |register| other.simple.destination.is_some_and(|it| it == register || it + 1 == register);
-        self.operands.iter().any(|it| matches!(it.from, From::Row(register) if writes(register) || writes(register + 1)))
+        let writes =
+            |register| other.simple.destination.is_some_and(|it| it == register || it + 1 == register);
+        self.operands
+            .iter()
+            .any(|it| matches!(it.from, From::Row(register) if writes(register) || writes(register + 1)))
     }
 
     /// The result goes to its registers, bits to those that are collected.

@@ -87,14 +87,7 @@ fn multiply_add(e: &mut Emitter, o: &[Operand], part: usize) -> (Zmm, Zmm) {
     let (low, high) = product(e, o, part);
     let (more, more_high, one) = (e.load_low(&o[2], part), e.load_high(&o[2], part), e.constant(1));
     e.three(ADD, low, low, more);
-    e.compare(
-        Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8,
-        BITS,
-        Register::None,
-        low,
-        more,
-        BELOW,
-    );
+    e.compare(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, BITS, Register::None, low, more, BELOW);
     e.three(ADD, high, high, more_high);
     e.three_masked(ADD, BITS, high, high, one);
     (low, high)
