@@ -170,22 +170,28 @@ fn work_items(dispatch: &Dispatch<'_>, lanes: usize, waves: usize) -> (usize, Ve
     let [width, height, _] = dispatch.workgroup_size;
     let words = if packed { lanes } else { axes * lanes };
     let mut items = vec![0; waves * words];
-    let mut id = [0; 3];
-    for item in 0..dispatch.items() {
-        let row = &mut items[item / lanes * words..][..words];
-        let lane = item % lanes;
-        if packed {
-            row[lane] = (0..axes).map(|axis| id[axis] << (10 * axis)).sum();
-        } else {
-            (0..axes).for_each(|axis| row[axis * lanes + lane] = id[axis]);
+    let (mut id, mut left) = ([0; 3], dispatch.items());
+    for rows in items.chunks_exact_mut(words) {
+        for lane in 0..lanes.min(left) {
+            if packed {
+                rows[lane] = id[0] | id[1] << 10 | id[2] << 20;
+            } else {
+                (0..axes).for_each(|axis| rows[axis * lanes + lane] = id[axis]);
+            }
+            id[0] += 1;
+            if id[0] == width {
+                (id[0], id[1]) = (0, id[1] + 1);
+                if id[1] == height {
+                    (id[1], id[2]) = (0, id[2] + 1);
+                }
+            }
         }
-        id[0] += 1;
-        if id[0] == width {
-            (id[0], id[1]) = (0, id[1] + 1);
-        }
-        if id[1] == height {
-            (id[1], id[2]) = (0, id[2] + 1);
-        }
+        left = left.saturating_sub(lanes);
+    }
+    if packed && axes < 3 {
+        // Coordinates that the kernel does not ask for are not there.
+        let asked = (1 << (10 * axes)) - 1;
+        items.iter_mut().for_each(|word| *word &= asked);
     }
     (words, items)
 }

@@ -32,11 +32,12 @@ impl Ranges {
     }
 
     /// A range that holds all the bytes from `first` to `end`, if one of the last does or memory knows it.
+    #[inline(always)]
     pub fn covering(&mut self, memory: &Memory, first: u64, end: u64) -> Option<Range> {
         self.range(memory, first, end.checked_sub(first)?).ok()
     }
 
-    #[inline]
+    #[inline(always)]
     fn range(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<Range, Box<Fault>> {
         let holds =
             |range: &&Range| address >= range.start && address < range.end && bytes <= range.end - address;

@@ -54,7 +54,9 @@ fn count(wave: &Wave, dispatch: &Dispatch<'_>) -> Result<(), Box<Fault>> {
     use std::sync::atomic::Ordering;
     let block = dispatch.program.block(wave.pc, wave.lanes)?;
     let runs = block.runs.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-    if runs.is_multiple_of(dispatch.settings.translate) {
+    let often = dispatch.settings.translate;
+    // What could not be translated is tried again, less and less often.
+    if runs.is_multiple_of(often) && (runs / often).is_power_of_two() {
         dispatch.program.translations.translate(dispatch.program, wave.pc, wave.lanes);
     }
     Ok(())

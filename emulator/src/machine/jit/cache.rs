@@ -39,7 +39,9 @@ impl Cache {
     /// A register whose value may be overwritten; it holds nothing that is known.
     pub fn take(&mut self) -> Zmm {
         let free = (0..COUNT).filter(|&it| !self.pinned[it]);
-        let Some(oldest) = free.min_by_key(|&it| (self.keys[it].is_some(), self.used[it])) else {
+        // What holds nothing, else what was used first.
+        let age = |&it: &usize| if self.keys[it].is_some() { self.used[it] + 1 } else { 0 };
+        let Some(oldest) = free.min_by_key(age) else {
             unreachable!("an instruction needs fewer registers than there are");
         };
         self.keys[oldest] = None;

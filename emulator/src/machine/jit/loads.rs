@@ -44,7 +44,7 @@ pub unsafe extern "sysv64" fn load_lds<const LANES: usize>(
         let is_it = |it: &Known| it.vector == access.vector && it.words == access.words;
         let found = known.iter().position(is_it).unwrap_or_else(|| {
             let place = oldest;
-            known[place] = learn::<LANES>(access, wave, mask);
+            learn::<LANES>(access, wave, mask, &mut known[place]);
             oldest = (place + 1) % KNOWN;
             place
         });
@@ -65,27 +65,30 @@ pub unsafe extern "sysv64" fn load_lds<const LANES: usize>(
         let last = access.register.max(access.second_register.unwrap_or(0)) + access.words;
         for it in &mut known {
             if (access.register..last).contains(&it.vector) {
-                *it = nothing;
+                it.vector = usize::MAX;
             }
         }
     }
     0
 }
 
+/// Written where it is read from, field by field: a copy of what was just written would wait for it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn learn<const LANES: usize>(access: &Access, wave: &Wave, mask: u64) -> Known {
-    let Access { vector, words, .. } = *access;
-    let mut known = Known { vector, words, highest: 0, parts: [Part::NOTHING; 4] };
-    for (index, offsets) in wave.vector.rows::<LANES>()[vector].as_chunks::<TOGETHER>().0.iter().enumerate() {
+fn learn<const LANES: usize>(access: &Access, wave: &Wave, mask: u64, known: &mut Known) {
+    (known.vector, known.words) = (access.vector, access.words);
+    let (row, mut largest) = (&wave.vector.rows::<LANES>()[access.vector], 0);
+    for (index, offsets) in row.as_chunks::<TOGETHER>().0.iter().enumerate() {
         let mask = (mask >> (index * TOGETHER)) as u16;
-        if mask != 0 {
-            let (part, highest) = Part::new(offsets, mask, words);
-            known.highest = known.highest.max(highest);
-            known.parts[index] = part;
+        if mask == 0 {
+            known.parts[index] = Part::NOTHING;
+            continue;
         }
+        let (part, highest) = Part::new(offsets, mask, access.words);
+        known.parts[index] = part;
+        largest = largest.max(highest);
     }
-    known
+    known.highest = largest;
 }
 
 /// Whether all elements lie within LDS; then they are loaded.

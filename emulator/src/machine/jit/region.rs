@@ -12,7 +12,7 @@ use crate::machine::step::Setting;
 use crate::machine::wave::{State, Wave};
 
 use super::assembler::{Label, at};
-use super::call::Call;
+use super::call::{Call, Context};
 use super::emitter::Emitter;
 use super::enter::leave;
 use super::pages::Pages;
@@ -24,11 +24,13 @@ const MOST_INSTRUCTIONS: usize = 8000;
 const PC: usize = offset_of!(Wave, pc);
 const STATE: usize = offset_of!(Wave, state);
 const EXECUTED: usize = offset_of!(Wave, executed);
+const LIMIT: usize = offset_of!(Context, limit);
 
 /// Translated blocks, and what their code needs.
 pub struct Region {
     _pages: Pages,
     _pool: Box<[u32]>,
+    #[expect(clippy::vec_box, reason = "the code has their addresses")]
     _calls: Vec<Box<Call>>,
     /// Where the code of a block is, by the first byte of its instructions.
     pub entries: Vec<(u64, usize)>,
@@ -108,6 +110,7 @@ struct Builder<'a> {
     /// Leaves with what EAX holds; leaves without an error.
     stopped: Label,
     exit: Label,
+    #[expect(clippy::vec_box, reason = "the code has their addresses")]
     calls: Vec<Box<Call>>,
 }
 
@@ -130,9 +133,8 @@ impl<'a> Builder<'a> {
         );
         if self.backward.contains(&begin) {
             let go_on = assembler.label();
-            assembler.load(Code::Mov_r64_rm64, Register::RAX, at(Register::RBX, EXECUTED));
-            assembler.load(Code::Cmp_r64_rm64, Register::RAX, at(Register::R13, 0));
-            assembler.jump(Code::Jbe_rel32_64, go_on);
+            self.compare_executed();
+            self.emitter.assembler.jump(Code::Jbe_rel32_64, go_on);
             self.leave_at(begin);
             self.emitter.assembler.bind(go_on);
         }
@@ -263,16 +265,26 @@ impl<'a> Builder<'a> {
         }
         self.set_pc(to);
         let place = self.table.get((to / WORD) as usize).filter(|_| to.is_multiple_of(WORD) && !self.indexed);
-        let assembler = &mut self.emitter.assembler;
         if let Some(place) = place {
+            // Loops may go through several regions.
+            self.compare_executed();
+            let assembler = &mut self.emitter.assembler;
+            assembler.jump(Code::Ja_rel32_64, self.exit);
             assembler.constant(Register::RAX, (&raw const *place).expose_provenance() as u64);
             assembler.load(Code::Mov_r64_rm64, Register::RAX, at(Register::RAX, 0));
             assembler.two(Code::Test_rm64_r64, Register::RAX, Register::RAX);
             assembler.jump(Code::Je_rel32_64, self.exit);
             assembler.one(Code::Jmp_rm64, Register::RAX);
         } else {
-            assembler.jump(Code::Jmp_rel32_64, self.exit);
+            self.emitter.assembler.jump(Code::Jmp_rel32_64, self.exit);
         }
+    }
+
+    /// The flags say whether the wave executed more instructions than it may.
+    fn compare_executed(&mut self) {
+        let assembler = &mut self.emitter.assembler;
+        assembler.load(Code::Mov_r64_rm64, Register::RAX, at(Register::RBX, EXECUTED));
+        assembler.load(Code::Cmp_r64_rm64, Register::RAX, at(Register::R13, LIMIT));
     }
 
     fn set_pc(&mut self, pc: u64) {
