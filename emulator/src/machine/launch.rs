@@ -44,6 +44,11 @@ impl Dispatch<'_> {
         if self.program.target.wave == 64 || !self.descriptor.is_wave32() { 64 } else { 32 }
     }
 
+    /// Work items of a workgroup.
+    pub fn items(&self) -> usize {
+        self.workgroup_size.iter().map(|&n| n as usize).product()
+    }
+
     /// Coordinates of a workgroup by its number; x runs fastest.
     pub fn workgroup(&self, number: u64) -> [u32; 3] {
         let [x, y, _] = self.workgroups.map(u64::from);

@@ -5,6 +5,8 @@ pub mod count;
 mod execute;
 mod fault;
 mod group;
+#[cfg(all(target_arch = "x86_64", unix))]
+mod jit;
 mod launch;
 mod native;
 mod numbers;
@@ -16,6 +18,7 @@ mod start;
 mod step;
 pub mod trace;
 mod translate;
+mod translation;
 mod wave;
 
 pub use fault::{Fault, FaultKind};

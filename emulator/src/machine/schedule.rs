@@ -9,9 +9,10 @@ use super::fault::Fault;
 use super::group::Group;
 use super::launch::Dispatch;
 use super::program::Block;
-use super::start::start_wave;
+use super::start::Start;
 use super::step::Action;
 use super::translate::Ranges;
+use super::translation;
 use super::wave::{State, Wave};
 
 /// How waves run.
@@ -23,11 +24,13 @@ pub struct Settings {
     pub shuffle: u64,
     /// Host threads that run workgroups. 0: as many as there are processors.
     pub threads: usize,
+    /// Blocks that were interpreted so often become machine code of the host. 0: none does.
+    pub translate: u32,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { most_instructions: 4_000_000_000, shuffle: 0, threads: 0 }
+        Settings { most_instructions: 4_000_000_000, shuffle: 0, threads: 0, translate: 100 }
     }
 }
 
@@ -35,15 +38,21 @@ impl Default for Settings {
 pub struct Workgroups<'a> {
     dispatch: &'a Dispatch<'a>,
     waves: Vec<Wave>,
+    /// What they begin with; made for the first workgroup.
+    start: Option<Start>,
+    /// In which order they take turns.
+    order: Vec<usize>,
     group: Group<'a>,
     random: Random,
+    /// Whether blocks may be translated: not where waves are interrupted anywhere.
+    translates: bool,
 }
 
 impl<'a> Workgroups<'a> {
     pub fn new(dispatch: &'a Dispatch<'a>) -> Workgroups<'a> {
         let lanes = dispatch.lanes();
-        let items: usize = dispatch.workgroup_size.iter().map(|&n| n as usize).product();
-        let waves = (0..items.div_ceil(lanes)).map(|id| spare_wave(id, lanes)).collect();
+        let waves = spare_waves(dispatch.items().div_ceil(lanes), lanes);
+        let order = (0..waves.len()).collect();
         let group = Group {
             target: dispatch.program.target,
             memory: dispatch.memory,
@@ -52,7 +61,9 @@ impl<'a> Workgroups<'a> {
             observers: dispatch.watches.iter().map(|watch| watch.observer()).collect(),
             observed: false,
         };
-        Workgroups { dispatch, waves, group, random: Random(1) }
+        let Settings { shuffle, translate, .. } = dispatch.settings;
+        let translates = shuffle == 0 && translate != 0 && translation::is_possible();
+        Workgroups { dispatch, waves, start: None, order, group, random: Random(1), translates }
     }
 
     /// Runs the workgroup of this number to its end.
@@ -62,8 +73,12 @@ impl<'a> Workgroups<'a> {
         self.group.lds.fill(0xff);
         let shuffle = self.dispatch.settings.shuffle;
         self.random = Random(shuffle.wrapping_add(number).wrapping_mul(2) + 1);
+        let start = match &mut self.start {
+            Some(start) => start,
+            none => none.insert(Start::new(&mut self.waves, self.dispatch)?),
+        };
         for wave in &mut self.waves {
-            start_wave(wave, self.dispatch, self.group.id)?;
+            start.apply(wave, self.dispatch, self.group.id);
         }
         // Every observer is asked.
         self.group.observed =
@@ -72,13 +87,16 @@ impl<'a> Workgroups<'a> {
             let (waves, id) = (&self.waves, self.group.id);
             self.group.observers.iter_mut().try_for_each(|observer| observer.begin(id, waves))?;
         }
-        let mut order: Vec<usize> = (0..self.waves.len()).collect();
+        for (turn, wave) in self.order.iter_mut().enumerate() {
+            *wave = turn;
+        }
         loop {
             if shuffle != 0 {
-                self.random.shuffle(&mut order);
+                self.random.shuffle(&mut self.order);
             }
             let mut running = false;
-            for &wave in &order {
+            for turn in 0..self.order.len() {
+                let wave = self.order[turn];
                 if self.waves[wave].state == State::Running {
                     running = true;
                     self.run_wave(wave)?;
@@ -117,10 +135,18 @@ impl<'a> Workgroups<'a> {
 
     /// Runs a wave until it waits or ends, or until its turn is over.
     fn run_wave(&mut self, index: usize) -> Result<(), Box<Fault>> {
+        if index > 0 && self.waves[index].ranges.is_empty() {
+            // It uses the same allocations.
+            self.waves[index].ranges = self.waves[index - 1].ranges;
+        }
         let (wave, group) = (&mut self.waves[index], &mut self.group);
         let Settings { most_instructions, shuffle, .. } = self.dispatch.settings;
         let mut turn = if shuffle == 0 { usize::MAX } else { 1 + self.random.next() as usize % 64 };
+        let translates = self.translates && !group.observed;
         while wave.state == State::Running && turn > 0 {
+            if translates && translation::run(wave, group, self.dispatch)? {
+                continue;
+            }
             let block = self.dispatch.program.block(wave.pc, wave.lanes)?;
             let (begin, last) = (wave.step, block.actions.len() - 1);
             let end = block.actions.len().min(begin.saturating_add(turn));
@@ -136,10 +162,7 @@ impl<'a> Workgroups<'a> {
                 wave.step = end;
             }
             if wave.executed > most_instructions {
-                return Err(Fault::timeout(format!(
-                    "wave {} of workgroup {:?} executed more than {most_instructions} instructions (AMDEMU_MAX_INSTS)",
-                    wave.id, group.id
-                )));
+                return Err(too_many(wave, group, most_instructions));
             }
         }
         Ok(())
@@ -154,21 +177,30 @@ thread_local! {
 /// How many of them are kept: those of the largest workgroup.
 const MOST_SPARE: usize = 32;
 
-fn spare_wave(id: usize, lanes: usize) -> Wave {
-    match SPARE.with_borrow_mut(Vec::pop).filter(|wave| wave.lanes == lanes) {
+fn spare_waves(count: usize, lanes: usize) -> Vec<Wave> {
+    let mut waves = SPARE.take();
+    waves.retain(|wave| wave.lanes == lanes);
+    let others = waves.split_off(count.min(waves.len()));
+    SPARE.set(others);
+    for (id, wave) in waves.iter_mut().enumerate() {
         // The allocations that it used last may be others now.
-        Some(wave) => Wave { id, ranges: Ranges::default(), ..wave },
-        None => Wave::new(id, lanes),
+        (wave.id, wave.ranges) = (id, Ranges::default());
     }
+    for id in waves.len()..count {
+        waves.push(Wave::new(id, lanes));
+    }
+    waves
 }
 
 impl Drop for Workgroups<'_> {
     fn drop(&mut self) {
+        let mut waves = std::mem::take(&mut self.waves);
         // A thread that ends has no place for them any more.
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
-            let room = MOST_SPARE.saturating_sub(spare.len());
-            spare.extend(self.waves.drain(..).take(room));
+            waves.append(&mut spare);
+            waves.truncate(MOST_SPARE);
+            *spare = waves;
         });
     }
 }
@@ -210,9 +242,18 @@ fn run_observed(
     group.observers.iter_mut().try_for_each(|observer| observer.after(wave, instruction))
 }
 
+/// A wave that does not end.
+#[cold]
+pub fn too_many(wave: &Wave, group: &Group<'_>, most: u64) -> Box<Fault> {
+    Fault::timeout(format!(
+        "wave {} of workgroup {:?} executed more than {most} instructions (AMDEMU_MAX_INSTS)",
+        wave.id, group.id
+    ))
+}
+
 /// A fault with the instruction, the wave and the workgroup.
 #[cold]
-fn place(fault: Box<Fault>, instruction: &Instruction, wave: &Wave, group: &Group<'_>) -> Box<Fault> {
+pub fn place(fault: Box<Fault>, instruction: &Instruction, wave: &Wave, group: &Group<'_>) -> Box<Fault> {
     fault.at(format_args!(
         "by '{}' at byte {:#x} of the code, wave {} of workgroup {:?}, exec {:#x}",
         crate::isa::text(instruction, group.target),

@@ -5,6 +5,7 @@ use crate::memory::{Memory, Range};
 use super::fault::Fault;
 
 /// The allocations that a wave used last.
+#[derive(Clone, Copy)]
 pub struct Ranges {
     last: [Range; 4],
     next: usize,
@@ -18,6 +19,11 @@ impl Default for Ranges {
 }
 
 impl Ranges {
+    /// Whether none was used.
+    pub fn is_empty(&self) -> bool {
+        self.last[0].host.is_null()
+    }
+
     /// Where the bytes from `address` on lie in the host's memory; an error that says what is there instead.
     #[inline]
     pub fn host(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<*mut u8, Box<Fault>> {
@@ -26,11 +32,12 @@ impl Ranges {
     }
 
     /// A range that holds all the bytes from `first` to `end`, if one of the last does or memory knows it.
+    #[inline(always)]
     pub fn covering(&mut self, memory: &Memory, first: u64, end: u64) -> Option<Range> {
         self.range(memory, first, end.checked_sub(first)?).ok()
     }
 
-    #[inline]
+    #[inline(always)]
     fn range(&mut self, memory: &Memory, address: u64, bytes: u64) -> Result<Range, Box<Fault>> {
         let holds =
             |range: &&Range| address >= range.start && address < range.end && bytes <= range.end - address;

@@ -11,6 +11,7 @@ pub const SHARED_APERTURE: u32 = 0x0001_0000;
 pub const PRIVATE_APERTURE: u32 = 0x0002_0000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum State {
     Running,
     AtBarrier,

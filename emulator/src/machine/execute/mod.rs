@@ -7,7 +7,7 @@ mod lanes;
 mod lds;
 mod matrix;
 mod nothing;
-mod operands;
+pub mod operands;
 mod scalar;
 mod scalar_memory;
 #[cfg(test)]
@@ -18,6 +18,7 @@ use crate::isa::{Encoding, Instruction, Operand, Source};
 
 pub use nothing::does_nothing;
 pub use scalar::check_float_mode;
+pub use vector::simple;
 
 use super::fault::Fault;
 use super::registers::ROWS;

@@ -51,5 +51,12 @@ const NOTHING: [&str; 43] = [
 
 /// Whether there is nothing to do for an instruction.
 pub fn does_nothing(instruction: &Instruction) -> bool {
-    NOTHING.contains(&instruction.name)
+    NOTHING.contains(&instruction.name) || is_for_caches(instruction.name)
+}
+
+/// Caches are not modelled.
+pub fn is_for_caches(name: &str) -> bool {
+    ["buffer_gl", "buffer_inv", "buffer_wb", "global_inv", "global_wb"]
+        .iter()
+        .any(|begin| name.starts_with(begin))
 }

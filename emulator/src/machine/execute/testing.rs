@@ -1,6 +1,7 @@
 //! What tests of instructions need: a wave, memory, and instructions made by hand.
 
 pub mod random;
+mod twice;
 
 use crate::isa::{Encoding, Instruction, Operand, Source, Target, sgpr};
 use crate::machine::group::{Access, AccessKind, Group, Observer, Space};
@@ -28,20 +29,16 @@ impl Bench {
         Bench { target: Target::find(target).unwrap(), memory, wave, lds: vec![0; 4096], seen: Vec::new() }
     }
 
+    /// Runs an instruction as the interpreter does, and as translated code, which must do the same.
     pub fn run(&mut self, instruction: &Instruction) -> Result<(), String> {
         let setting = Setting { target: self.target, lanes: self.wave.lanes, base: 0 };
-        let action = super::action(instruction, setting).map_err(|fault| fault.to_string())?;
-        let mut group = Group {
-            target: self.target,
-            memory: &self.memory,
-            id: [0; 3],
-            lds: std::mem::take(&mut self.lds),
-            observers: Vec::new(),
-            observed: false,
-        };
-        let result = action(&mut self.wave, &mut group).map_err(|fault| fault.to_string());
-        self.lds = group.lds;
-        result
+        drop(super::action(instruction, setting).map_err(|fault| fault.to_string())?);
+        twice::run(self, std::slice::from_ref(instruction))
+    }
+
+    /// Instructions one after the other, until one stops; both ways.
+    pub fn run_block(&mut self, instructions: &[Instruction]) -> Result<(), String> {
+        twice::run(self, instructions)
     }
 
     /// Runs while somebody watches.

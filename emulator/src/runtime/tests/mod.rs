@@ -11,6 +11,7 @@ mod graphs;
 mod kernels;
 mod objects;
 mod options;
+mod translated;
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

@@ -13,6 +13,7 @@ use super::lanes::copy::Copying;
 use super::lanes::element::{with_load, with_store};
 use super::lanes::transfer::{Loading, Storing};
 use super::lanes::{Place, operation};
+use super::nothing::is_for_caches;
 use super::operands::vector;
 use super::unsupported;
 use address::Address;
@@ -24,13 +25,6 @@ pub fn action(instruction: &Instruction, setting: Setting) -> Result<Action, Box
         return Ok(Box::new(|_, _| Ok(())));
     }
     if setting.lanes == 64 { build::<64>(instruction, setting) } else { build::<32>(instruction, setting) }
-}
-
-/// Whether it only writes caches back or forgets what they hold.
-fn is_for_caches(name: &str) -> bool {
-    ["buffer_gl", "buffer_inv", "buffer_wb", "global_inv", "global_wb"]
-        .iter()
-        .any(|begin| name.starts_with(begin))
 }
 
 fn build<const LANES: usize>(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {

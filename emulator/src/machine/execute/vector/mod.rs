@@ -7,6 +7,7 @@ mod input;
 mod kernel;
 mod output;
 mod packed;
+pub mod simple;
 mod tables;
 mod types;
 
@@ -65,7 +66,7 @@ struct Operation {
 
 /// Where a bit for each lane goes.
 #[derive(Clone, Copy)]
-enum MaskOutput {
+pub enum MaskOutput {
     Register(u8),
     /// EXEC, and a register on GFX9 (V_CMPX).
     Exec(Option<u8>),

@@ -94,15 +94,20 @@ fn mixes<O: Mixed>(halves: u8) -> Kernel {
     }
 }
 
+/// The operation of each half of an instruction on pairs of 32 bits.
+pub fn single(name: &str) -> Option<&'static str> {
+    match name {
+        "v_pk_fma_f32" => Some("v_fma_f32"),
+        "v_pk_mul_f32" => Some("v_mul_f32"),
+        "v_pk_add_f32" => Some("v_add_f32"),
+        "v_pk_mov_b32" => Some("v_mov_b32"),
+        _ => None,
+    }
+}
+
 /// Two floats in two registers: OP_SEL says which register of each source serves the first, OP_SEL_HI the second.
-fn pair(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {
+pub fn halves(instruction: &Instruction) -> [Instruction; 2] {
     let moves = instruction.name == "v_pk_mov_b32";
-    let single = match instruction.name {
-        "v_pk_fma_f32" => "v_fma_f32",
-        "v_pk_mul_f32" => "v_mul_f32",
-        "v_pk_add_f32" => "v_add_f32",
-        _ => "v_mov_b32",
-    };
     let half = |high: bool| -> Instruction {
         let mut half = instruction.clone();
         let modifiers = instruction.modifiers;
@@ -111,7 +116,7 @@ fn pair(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault
         } else {
             (modifiers.op_sel, modifiers.negate)
         };
-        half.name = single;
+        half.name = single(instruction.name).unwrap_or(instruction.name);
         half.modifiers.negate = if moves { 0 } else { negate };
         (half.modifiers.negate_high, half.modifiers.absolute) = (0, 0);
         (half.modifiers.op_sel, half.modifiers.op_sel_high) = (0, 0);
@@ -126,7 +131,12 @@ fn pair(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault
         half.destinations[0].source = next(half.destinations[0].source, u8::from(high));
         half
     };
-    Ok(dual::both(Operation::new(&half(false), setting)?, Operation::new(&half(true), setting)?))
+    [half(false), half(true)]
+}
+
+fn pair(instruction: &Instruction, setting: Setting) -> Result<Action, Box<Fault>> {
+    let [low, high] = halves(instruction);
+    Ok(dual::both(Operation::new(&low, setting)?, Operation::new(&high, setting)?))
 }
 
 /// A register, or the one behind it.

@@ -1,5 +1,6 @@
 //! Vector instructions against a second description of them, with random operands.
 
+mod blocks;
 mod instructions;
 mod operands;
 mod reference;

@@ -10,6 +10,7 @@ mod floats;
 mod halves;
 mod integers;
 mod packed;
+mod powers;
 pub mod rounding;
 mod shorts;
 mod transcendental;

@@ -1,0 +1,325 @@
+//! What rows of the tables use to make code: registers, constants, masks, results.
+//!
+//! RBX holds the wave, R12 its vector registers, R13 the context, R14 the workgroup, R15 the constants. RAX, RCX, RDX, RBP
+//! and K5 to K7 are free. K1 to K4 hold EXEC, sixteen lanes each, where code is made for any EXEC.
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+use iced_x86::{Code, Instruction, Register};
+
+use crate::isa::sgpr;
+use crate::machine::registers::ROWS;
+use crate::machine::wave::Wave;
+
+use super::assembler::{Assembler, at};
+use super::cache::{Cache, Key, Zmm, zmm};
+use super::vector::Operand;
+
+/// Lanes of a vector register of the host.
+pub const TOGETHER: usize = 16;
+
+/// R12 lies behind the first rows, so that short displacements lead to more of them.
+pub const ROWS_BIAS: usize = 8192;
+
+/// How many constants a region has at most.
+const POOL: usize = 4096;
+
+pub const SCALAR: usize = offset_of!(Wave, scalar);
+pub const SCC: usize = offset_of!(Wave, scc);
+
+/// Masks that rows of the tables use.
+pub const BITS: Register = Register::K5;
+pub const OTHER_BITS: Register = Register::K6;
+pub const MORE_BITS: Register = Register::K7;
+
+pub struct Emitter {
+    pub assembler: Assembler,
+    pub lanes: usize,
+    /// Whether lanes may be switched off; else all take part.
+    pub masked: bool,
+    /// Whether K1 to K4 hold EXEC.
+    masks_loaded: bool,
+    cache: Cache,
+    pool: Box<[u32]>,
+    constants: HashMap<u32, usize>,
+}
+
+impl Emitter {
+    pub fn new(lanes: usize) -> Emitter {
+        Emitter {
+            assembler: Assembler::new(),
+            lanes,
+            masked: false,
+            masks_loaded: false,
+            cache: Cache::new(),
+            pool: vec![0; POOL].into_boxed_slice(),
+            constants: HashMap::new(),
+        }
+    }
+
+    /// Nothing is known of registers any more.
+    pub fn forget(&mut self) {
+        self.cache.forget_all();
+        self.masks_loaded = false;
+    }
+
+    /// EXEC was written.
+    pub fn forget_masks(&mut self) {
+        self.masks_loaded = false;
+    }
+
+    /// A scalar register was written.
+    pub fn forget_scalar(&mut self, register: u8) {
+        self.cache.forget(Key::Scalar(register));
+    }
+
+    /// Code begins at which jumps arrive.
+    pub fn begin(&mut self) {
+        self.forget();
+        let address = self.pool.as_ptr().expose_provenance() as u64;
+        self.assembler.constant(Register::R15, address);
+    }
+
+    /// Parts of a row.
+    pub fn parts(&self) -> std::ops::Range<usize> {
+        0..self.lanes / TOGETHER
+    }
+
+    /// The next part of an instruction, which needs no register of the part before.
+    pub fn next_part(&mut self) {
+        self.cache.unpin();
+    }
+
+    /// A register for a result.
+    pub fn fresh(&mut self) -> Zmm {
+        self.cache.take()
+    }
+
+    /// A register with the same in all lanes. It may not be written.
+    pub fn constant(&mut self, value: u32) -> Zmm {
+        if let Some(found) = self.cache.find(Key::Constant(value)) {
+            return found;
+        }
+        let to = self.cache.take();
+        if value == 0 {
+            self.three(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, to, to, to);
+        } else {
+            let index = self.pool_index(value);
+            let from = at(Register::R15, 4 * index);
+            self.assembler.load(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, zmm(to), from);
+        }
+        self.cache.set(to, Key::Constant(value));
+        to
+    }
+
+    fn pool_index(&mut self, value: u32) -> usize {
+        let next = self.constants.len();
+        let index = *self.constants.entry(value).or_insert(next);
+        match self.pool.get_mut(index) {
+            Some(place) => *place = value,
+            // An instruction that cannot be encoded: the region stays as it is.
+            None => self.assembler.two(Code::Mov_r32_rm32, Register::RAX, Register::None),
+        }
+        index
+    }
+
+    /// A register with sixteen lanes of an operand, and its modifiers. It may not be written.
+    pub fn load(&mut self, operand: &Operand, part: usize) -> Zmm {
+        let plain = self.load_key(operand.key(part));
+        self.modified(plain, operand)
+    }
+
+    /// The lower words of an operand of 64 bits, which has no modifiers.
+    pub fn load_low(&mut self, operand: &Operand, part: usize) -> Zmm {
+        self.load_key(operand.key(part))
+    }
+
+    /// The upper words.
+    pub fn load_high(&mut self, operand: &Operand, part: usize) -> Zmm {
+        self.load_key(operand.high_key(part))
+    }
+
+    fn load_key(&mut self, key: Key) -> Zmm {
+        if let Key::Constant(value) = key {
+            return self.constant(value);
+        }
+        if let Some(found) = self.cache.find(key) {
+            return found;
+        }
+        let to = self.cache.take();
+        match key {
+            Key::Row(row, part) => {
+                let from = self.row_memory(usize::from(row), part);
+                self.assembler.load(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, zmm(to), from);
+            }
+            Key::Scalar(register) => {
+                let from = scalar_memory(register);
+                self.assembler.load(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, zmm(to), from);
+            }
+            Key::Constant(_) => {}
+        }
+        self.cache.set(to, key);
+        to
+    }
+
+    fn modified(&mut self, plain: Zmm, operand: &Operand) -> Zmm {
+        let mut value = plain;
+        if operand.shift != 0 {
+            let to = self.fresh();
+            self.two_immediate(Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, to, value, operand.shift);
+            value = to;
+        }
+        for (code, constant, changes) in [
+            (Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, operand.keep, operand.keep != u32::MAX),
+            (Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, operand.invert, operand.invert != 0),
+        ] {
+            if changes {
+                let (constant, to) = (self.constant(constant), self.fresh());
+                self.three(code, to, value, constant);
+                value = to;
+            }
+        }
+        value
+    }
+
+    fn row_memory(&self, row: usize, part: usize) -> iced_x86::MemoryOperand {
+        debug_assert!(row < ROWS);
+        let offset = 4 * (row * self.lanes + part * TOGETHER);
+        iced_x86::MemoryOperand::with_base_displ(Register::R12, offset as i64 - ROWS_BIAS as i64)
+    }
+
+    /// Two registers: a result and a source.
+    pub fn two(&mut self, code: Code, to: Zmm, a: Zmm) {
+        self.assembler.vector(code, Register::None, &[zmm(to), zmm(a)], None);
+    }
+
+    pub fn two_immediate(&mut self, code: Code, to: Zmm, a: Zmm, value: u32) {
+        self.assembler.vector(code, Register::None, &[zmm(to), zmm(a)], Some(value));
+    }
+
+    pub fn three(&mut self, code: Code, to: Zmm, a: Zmm, b: Zmm) {
+        self.assembler.vector(code, Register::None, &[zmm(to), zmm(a), zmm(b)], None);
+    }
+
+    pub fn three_immediate(&mut self, code: Code, to: Zmm, a: Zmm, b: Zmm, value: u32) {
+        self.assembler.vector(code, Register::None, &[zmm(to), zmm(a), zmm(b)], Some(value));
+    }
+
+    /// Only lanes of a mask are written.
+    pub fn two_masked(&mut self, code: Code, mask: Register, to: Zmm, a: Zmm) {
+        self.assembler.vector(code, mask, &[zmm(to), zmm(a)], None);
+    }
+
+    pub fn three_masked(&mut self, code: Code, mask: Register, to: Zmm, a: Zmm, b: Zmm) {
+        self.assembler.vector(code, mask, &[zmm(to), zmm(a), zmm(b)], None);
+    }
+
+    /// A comparison; only lanes of `mask` can be true.
+    pub fn compare(&mut self, code: Code, to: Register, mask: Register, a: Zmm, b: Zmm, predicate: u32) {
+        self.assembler.vector(code, mask, &[to, zmm(a), zmm(b)], Some(predicate));
+    }
+
+    /// The signs of all lanes.
+    pub fn signs(&mut self, to: Register, a: Zmm) {
+        self.assembler.vector(Code::EVEX_Vpmovd2m_kr_zmm, Register::None, &[to, zmm(a)], None);
+    }
+
+    /// An operation on masks.
+    pub fn masks(&mut self, code: Code, to: Register, a: Register, b: Register) {
+        self.assembler.add(Instruction::with3(code, to, a, b));
+    }
+
+    pub fn copy(&mut self, to: Zmm, from: Zmm) {
+        self.two(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, to, from);
+    }
+
+    /// EXEC of sixteen lanes, or none where all take part.
+    pub fn exec(&mut self, part: usize) -> Register {
+        const EXEC: [Register; 4] = [Register::K1, Register::K2, Register::K3, Register::K4];
+        if !self.masked {
+            return Register::None;
+        }
+        if !self.masks_loaded {
+            for part in self.parts() {
+                self.load_bits(EXEC[part], sgpr::EXEC, part);
+            }
+            self.masks_loaded = true;
+        }
+        EXEC[part]
+    }
+
+    /// Sixteen bits of a mask of lanes in scalar registers.
+    pub fn load_bits(&mut self, to: Register, register: u8, part: usize) {
+        let from = at(Register::RBX, SCALAR + 4 * usize::from(register) + 2 * part);
+        self.assembler.load(Code::VEX_Kmovw_kr_km16, to, from);
+    }
+
+    /// Adds what K5 holds to the bits in RBP.
+    pub fn collect_bits(&mut self, part: usize) {
+        if part == 0 {
+            self.assembler.two(Code::VEX_Kmovw_r32_kr, Register::EBP, BITS);
+            return;
+        }
+        self.assembler.two(Code::VEX_Kmovw_r32_kr, Register::EAX, BITS);
+        self.assembler.immediate(Code::Shl_rm64_imm8, Register::RAX, 16 * part as i32);
+        self.assembler.two(Code::Or_r64_rm64, Register::RBP, Register::RAX);
+    }
+
+    /// The collected bits go to a mask in scalar registers.
+    pub fn store_bits(&mut self, register: u8) {
+        let to = scalar_memory(register);
+        match self.lanes {
+            64 => self.assembler.store(Code::Mov_rm64_r64, to, Register::RBP),
+            _ => self.assembler.store(Code::Mov_rm32_r32, to, Register::EBP),
+        }
+        self.forget_scalar(register);
+        self.forget_scalar(register + 1);
+    }
+
+    /// A result goes to the row of a register, as far as its lanes take part.
+    pub fn write(&mut self, row: usize, part: usize, value: Zmm) {
+        let key = Key::Row(row as u16, part);
+        let mask = self.exec(part);
+        let mut whole = value;
+        if mask != Register::None {
+            whole = self.load_key(key);
+            if whole != value {
+                self.two_masked(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, mask, whole, value);
+            }
+        }
+        let to = self.row_memory(row, part);
+        self.assembler.store(Code::EVEX_Vmovdqa32_zmmm512_k1z_zmm, to, zmm(whole));
+        match self.cache.key(whole) {
+            // It stays what it is, and is the row, too.
+            Some(other) if other != key => self.cache.forget(key),
+            _ => self.cache.set(whole, key),
+        }
+    }
+
+    /// Whether a register holds what is to stay: the value of a row, a scalar or a constant.
+    pub fn holds(&self, register: Zmm) -> bool {
+        self.cache.key(register).is_some()
+    }
+
+    /// A register that may be written, in lanes of EXEC only, and then be given to [`Emitter::write`]: that of the row
+    /// itself.
+    pub fn in_place(&mut self, row: usize, part: usize) -> Zmm {
+        self.load_key(Key::Row(row as u16, part))
+    }
+
+    /// SCC becomes whether a condition of the flags holds.
+    pub fn set_scc(&mut self, condition: Code) {
+        self.assembler.add(Instruction::with1(condition, at(Register::RBX, SCC)));
+    }
+
+    /// The constants, which the code needs as long as it runs.
+    pub fn into_pool(self) -> (Assembler, Box<[u32]>) {
+        (self.assembler, self.pool)
+    }
+}
+
+/// Where a scalar register lies.
+pub fn scalar_memory(register: u8) -> iced_x86::MemoryOperand {
+    at(Register::RBX, SCALAR + 4 * usize::from(register))
+}
