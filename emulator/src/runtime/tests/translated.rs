@@ -26,7 +26,7 @@ __attribute__((global, amdgpu_flat_work_group_size(64, 64))) void mix(float *to,
 }
 __attribute__((global, amdgpu_flat_work_group_size(64, 64))) void outside(float *to, const float *from, int count) {
   int at = __builtin_amdgcn_workgroup_id_x() * 64 + __builtin_amdgcn_workitem_id_x();
-  to[at == 100 ? at + 2 * count : at] = from[at % count];
+  if (at < count) to[at == 100 ? at + 2 * count : at] = from[at];
 }
 __attribute__((global, amdgpu_flat_work_group_size(64, 64))) void endless(float *to, const float *from, int count) {
   for (volatile int i = 0; count; i++) ;
