@@ -3,17 +3,19 @@
 // next tile come while the results of this one are stored. Groups share a tile, 64 rows each, or take turns: one stores
 // its tile while another multiplies the next one ("ping-pong" in NVIDIA's CUTLASS).
 //
-// Access: the copy engine brings both operands several steps of 64 ahead; each wave's sums go through workgroup memory,
-// so that eight lanes store 128 bytes of a row; the residual's lines come to the cache a tile ahead. Bound: the matrix
-// units; products with few steps the bytes of residual and result; small products the latency of the first steps.
+// Access: the copy engine brings both operands several steps of 64 ahead. It also brings a tile's rows of the residual
+// while its products are under way, and takes the rows of the result from workgroup memory while the next tile's are.
+// Results that a function makes are stored by the waves, 128 bytes of a row by eight lanes. Bound: the matrix units;
+// products with few steps the bytes of residual and result; small products the latency of the first steps.
 #pragma once
 #include "arrive.h"
 #include "results_hopper.h"
 #include "tma.h"
 
 struct alignas(64) HopperParams {
-  // Of A, whose k is contiguous (or of an image in NHWC, by windows), and of B.
-  TensorMap map_a, map_b;
+  // Of A, whose k is contiguous (or of an image in NHWC, by windows), of B, and of result and residual, 16 rows and 64
+  // columns at a time.
+  TensorMap map_a, map_b, map_out, map_residual;
   GemmParams product;
   // Steps of 64 along k: all, and those of a part.
   u32 steps, part_steps;
@@ -27,9 +29,11 @@ struct alignas(64) HopperParams {
   i32 stride_y, stride_x, first_y, first_x;
   // Steps that workgroup memory has room for.
   u32 stages;
-  u32 unused[7];
+  // Whether results need no more than `RowsOfWave::store` does, and how far the residual moves from matrix to matrix.
+  u32 by_rows, next_residual;
+  u32 unused[5];
 };
-static_assert(sizeof(HopperParams) == 832, "the mirror in providers/hip/gemm/hopper.rs");
+static_assert(sizeof(HopperParams) == 1088, "the mirror in providers/hip/gemm/hopper.rs");
 
 // ROWS64: blocks of 64 rows that a group multiplies.
 template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile {
@@ -38,26 +42,32 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
   static constexpr u32 A_BYTES = BM * PANEL_LINE, STAGE_BYTES = (BM + BN) * PANEL_LINE;
   // Work items that multiply.
   static constexpr u32 MULTIPLYING = GROUPS * WAVE_GROUP;
-  // Sums of 16 rows and 64 columns for each of their waves.
-  static constexpr u32 WAVE_SUMS = 16 * 64, SUM_BYTES = MULTIPLYING / WAVE * WAVE_SUMS * 4;
+  typedef RowsOfWave<T, ROWS64, BN> Rows;
+  // What each of their waves has for its rows, or for sums of 16 rows and 64 columns.
+  static constexpr u32 WAVES = MULTIPLYING / WAVE, WAVE_SUMS = 16 * 64;
+  static constexpr u32 WAVE_BYTES = Rows::BYTES > WAVE_SUMS * 4 ? Rows::BYTES : WAVE_SUMS * 4;
   // Waves that use a step's operands.
   static constexpr u32 USERS = (TURNS ? WAVE_GROUP : MULTIPLYING) / WAVE;
   typedef f32 Sums[ROWS64][COUNT];
 
   // Stages, each with a barrier that its operands have come, and one that they have been used.
   u32 base, full, empty, stages;
-  // This wave's.
+  // This wave's: its part of workgroup memory, as numbers and as rows.
   f32 *staged;
+  Rows rows;
   // For the item that arrives last at a tile in parts.
   u32 *last;
 
   METHOD void begin(const HopperParams &h, char *lds) {
     stages = h.stages;
     u32 start = shared_address(lds), skip = (1024 - start % 1024) % 1024, end = skip + stages * STAGE_BYTES;
-    base = start + skip, full = start + end + SUM_BYTES, empty = full + stages * 8;
-    staged = (f32 *)(lds + end) + item_id() / WAVE * WAVE_SUMS;
-    last = (u32 *)(lds + end + SUM_BYTES + stages * 16);
+    base = start + skip, full = start + end + WAVES * WAVE_BYTES, empty = full + stages * 8;
+    u32 wave = item_id() / WAVE, come = empty + stages * 8;
+    staged = (f32 *)(lds + end + wave * WAVE_BYTES);
+    rows.begin(start + end + wave * WAVE_BYTES, come + wave * 8);
+    last = (u32 *)(lds + end + WAVES * (WAVE_BYTES + 8) + stages * 16);
     if (item_id() == 0) {
+      for (u32 i = 0; i < WAVES; i++) phases_begin(come + i * 8, 1);
       for (u32 i = 0; i < stages; i++) {
         phases_begin(full + i * 8, 1);
         phases_begin(empty + i * 8, USERS);
@@ -72,7 +82,9 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
     Tile tile;
     u32 matrix, part, number, first_step, steps;
   };
-  DEVICE u32 parts_of(const HopperParams &h) { return (h.steps + h.part_steps - 1) / h.part_steps; }
+  DEVICE u32 parts_of(const HopperParams &h) {
+    return h.part_steps == h.steps ? 1 : (h.steps + h.part_steps - 1) / h.part_steps;
+  }
   DEVICE u32 all_tiles(const GemmParams &p) { return (p.m + BM - 1) / BM * ((p.n + BN - 1) / BN) * p.batch; }
   DEVICE u32 all(const HopperParams &h) { return all_tiles(h.product) * parts_of(h); }
 
@@ -82,9 +94,10 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
     const GemmParams &p = h.product;
     Place place;
     u32 parts = parts_of(h), rows = (p.m + BM - 1) / BM, columns = (p.n + BN - 1) / BN;
-    place.number = id / parts, place.part = id % parts;
-    place.matrix = place.number / (rows * columns);
-    u32 in_matrix = place.number % (rows * columns);
+    // Most have one part and one matrix: divisions take long.
+    place.number = parts == 1 ? id : id / parts, place.part = id - place.number * parts;
+    place.matrix = p.batch == 1 ? 0 : place.number / (rows * columns);
+    u32 in_matrix = place.number - place.matrix * rows * columns;
     u32 band = in_matrix / (BAND * columns), in_band = in_matrix % (BAND * columns);
     u32 band_rows = rows - band * BAND < BAND ? rows - band * BAND : BAND;
     place.tile.row = (band * BAND + in_band % band_rows) * BM;
@@ -95,7 +108,8 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
   }
 
   // Run by one work item: brings the operands of all tiles of this workgroup.
-  METHOD void bring(const HopperParams &h, u64 map_a, u64 map_b) const {
+  METHOD void bring(const HopperParams &h, const TensorMap *maps) const {
+    u64 map_a = (u64)maps, map_b = (u64)(maps + 1);
     const GemmParams &p = h.product;
     u32 count = all(h), stage = 0, turn = 0;
     bool by_k = p.b_row == 1;
@@ -145,10 +159,10 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
   DEVICE u32 turn_of(u32 group) { return 1 + group % GROUPS; }
 
   // Multiplies the steps of one tile, whose first one is in this stage, in its turn. `first`: of the rows in the tile;
-  // `then`: the barrier of the group that multiplies next, or 0.
-  template <bool B_BY_K>
-  METHOD void multiply_steps(u32 steps, u32 first, u32 then, u32 stage, u32 turn, Sums &sums) const {
-    u32 before = 0;
+  // `then`: the barrier of the group that multiplies next, or 0; `beside`: done once, while products are under way.
+  template <bool B_BY_K, class Beside>
+  METHOD void multiply_steps(u32 steps, u32 first, u32 then, u32 stage, u32 turn, Sums &sums, Beside beside) const {
+    u32 before = 0, third = steps > 2 ? 2 : steps - 1;
     for (u32 s = 0; s < steps; s++) {
       u32 at = base + stage * STAGE_BYTES;
       wait_phase(full + stage * 8, turn % 2);
@@ -163,6 +177,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
           multiply<!B_BY_K>(T{}, sums[r], describe(at + (first + r * 64) * PANEL_LINE + k * 32, 0), y, s > 0 || k > 0);
       }
       products_end_group();
+      if (s == third) beside();
       wait_products<1>();
       pin_all(sums);
       if (s > 0 && lane_id() == 0) arrive(empty + before * 8);
@@ -197,8 +212,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
   DEVICE u32 staged_at(u32 row, u32 chunk) { return row * 64 + ((chunk ^ row % 4 * 2) << 2); }
 
   // Stages 64 columns of a wave's 16 rows.
-  METHOD void stage_sums(const f32 *sums) const {
-    u32 lane = lane_id();
+  METHOD void stage_sums(const f32 *sums, u32 lane) const {
     wave_barrier();
 #pragma unroll
     for (u32 i = 0; i < 32; i += 2) {
@@ -207,74 +221,41 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
     }
     wave_barrier();
   }
-  METHOD void staged_pack(f32 (&x)[8], u32 row) const {
+  METHOD void staged_pack(f32 (&x)[8], u32 row, u32 lane) const {
 #pragma unroll
     for (u32 half = 0; half < 2; half++) {
-      auto four = *(const Pack<f32, 4> *)(staged + staged_at(row, lane_id() % 8 * 2 + half));
+      auto four = *(const Pack<f32, 4> *)(staged + staged_at(row, lane % 8 * 2 + half));
 #pragma unroll
       for (u32 v = 0; v < 4; v++) x[half * 4 + v] = four.at[v];
     }
   }
 
-  // The first of a wave's 16 rows in a tile, of the group's block `r` of 64.
-  DEVICE u32 wave_row(u32 r) {
+  // The first of a wave's 16 rows in a tile; the next 16 of a group that has more lie 64 rows below.
+  DEVICE u32 wave_row() {
     u32 wave = item_id() / WAVE;
-    return TURNS ? r * 64 + wave % (WAVE_GROUP / WAVE) * 16 : wave * 16;
+    return (TURNS ? wave % (WAVE_GROUP / WAVE) : wave) * 16;
   }
 
-  // The residual of a lane's results in a block of 64 columns: eight columns of every fourth row.
-  struct Residual {
-    Pack<T, RESULTS> at[4];
-
-    METHOD void fetch(const GemmParams &p, const Tile &tile, u32 r, u32 c) {
-      u32 lane = item_id() % WAVE, row = tile.row + wave_row(r) + lane / 8;
-#pragma unroll
-      for (u32 i = 0; i < 4; i++)
-        at[i] = load_residual<T>(p, tile, row + i * 4, tile.column + c * 64 + lane % 8 * 8);
-    }
-  };
-
-  // Asks for a wave's lines of the residual of a tile that comes later.
-  METHOD void expect_residual(const GemmParams &p, const Tile &tile) const {
-    constexpr u32 LINES = BN / 64;
-#pragma unroll
-    for (u32 r = 0; r < ROWS64; r++)
-#pragma unroll
-      for (u32 i = item_id() % WAVE; i < 16 * LINES; i += WAVE) {
-        u32 row = tile.row + wave_row(r) + i / LINES, column = tile.column + i % LINES * 64;
-        if (row < p.m && column < p.n) expect_line(tile.residual + (row * p.residual_row + column) * sizeof(T));
-      }
-  }
-
-  // A lane makes results of eight columns of every fourth row, from one block of 64 columns after the other: the sums
-  // move down to the code. Rows come one after the other where that code is long.
-  template <bool ANY> METHOD void store(const GemmParams &p, const Tile &tile, Sums &sums, Residual ahead) const {
+  // Stores results that a function makes, or whose rows are no whole packs. A lane makes results of eight columns of every
+  // fourth row, from one block of 64 columns after the other: the sums move down to the code, and rows come one after the
+  // other, since that code is long.
+  METHOD void store_any(const GemmParams &p, const Tile &tile, Sums &sums) const {
     constexpr u32 BLOCKS = ROWS64 * (BN / 64);
-    u32 lane = item_id() % WAVE, in_block = lane % 8 * RESULTS;
+    u32 lane = lane_id();
+    pin(lane);
+    u32 in_block = lane % 8 * RESULTS;
 #pragma unroll 1
     for (u32 i = 0; i < BLOCKS; i++) {
       u32 c = i % (BN / 64), column = tile.column + c * 64 + in_block;
-      u32 first = tile.row + wave_row(i / (BN / 64)) + lane / 8;
+      u32 first = tile.row + i / (BN / 64) * 64 + lane / 8;
       f32 bias[RESULTS];
       load_bias<T>(p, tile.bias, column, bias);
-      Residual own = ahead;
-      if (i + 1 < BLOCKS) ahead.fetch(p, tile, (i + 1) / (BN / 64), (i + 1) % (BN / 64));
-      stage_sums(sums[0]);
-      auto store_row = [&](u32 row, const Pack<T, RESULTS> &residual) __attribute__((always_inline)) {
-        f32 x[RESULTS];
-        staged_pack(x, lane / 8 + row);
-        store_results<T, ANY>(p, tile, first + row, column, x, bias, residual);
-      };
-      if constexpr (ANY) {
+      stage_sums(sums[0], lane);
 #pragma unroll 1
-        for (u32 row = 0; row < 16; row += 4) {
-          store_row(row, own.at[0]);
-#pragma unroll
-          for (u32 r = 0; r < 3; r++) own.at[r] = own.at[r + 1];
-        }
-      } else {
-#pragma unroll
-        for (u32 row = 0; row < 16; row += 4) store_row(row, own.at[row / 4]);
+      for (u32 row = 0; row < 16; row += 4) {
+        f32 x[RESULTS];
+        staged_pack(x, lane / 8 + row, lane);
+        store_results<T>(p, tile, first + row, column, x, bias);
       }
 #pragma unroll
       for (u32 j = 0; j + 32 < ROWS64 * COUNT; j++)
@@ -282,44 +263,46 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
     }
   }
 
-  METHOD void multiply_all(const HopperParams &h) const {
+  METHOD void multiply_all(const HopperParams &h, const TensorMap *maps) {
     const GemmParams &p = h.product;
-    u32 count = all(h), done = 0, group = item_id() / WAVE_GROUP, first = TURNS ? 0 : group * 64;
-    bool by_k = p.b_row == 1;
-    for (u32 id = group_id(), number = 0; id < count; id += groups(), number++) {
-      Place at = find(h, id);
-      // Steps before this tile's.
-      u32 before = done;
-      done += at.steps;
-      if (TURNS && number % GROUPS != group) continue;
+    u32 count = all(h), group = item_id() / WAVE_GROUP, first = TURNS ? 0 : group * 64;
+    bool by_k = p.b_row == 1, split = h.part_steps < h.steps;
+    u64 map_out = (u64)(maps + 2), map_residual = (u64)(maps + 3);
+    // Steps before a tile's. Groups that take turns have every other tile, none of them in parts.
+    u32 ours = TURNS ? GROUPS : 1, id = group_id() + (TURNS ? group * groups() : 0), before = TURNS ? group * h.steps : 0;
+    if (id >= count) return;
+    Place at = find(h, id), next = at;
+    for (; id < count; before += at.steps * ours, at = next) {
       find_matrix(p, at.tile, at.matrix, 2, 2, 2);
-      // Beside the sums of other parts there is no room for it.
-      bool split = h.part_steps < h.steps;
-      Residual residual{};
-      if (!split) residual.fetch(p, at.tile, 0, 0);
-      u32 next = id + groups() * (TURNS ? GROUPS : 1);
-      if (p.residual && !split && next < count) {
-        Place later = find(h, next);
-        find_matrix(p, later.tile, later.matrix, 2, 2, 2);
-        expect_residual(p, later.tile);
-      }
+      // Of this wave.
+      at.tile.row += wave_row();
+      auto bring_residual = [&] __attribute__((always_inline)) {
+        if (h.by_rows && p.residual) rows.bring(map_residual, at.tile, at.matrix * h.next_residual);
+      };
+      auto beside = [&] __attribute__((always_inline)) {
+        if (!split) bring_residual();
+        if (h.by_rows) rows.load_bias(p, at.tile);
+        next = find(h, id + groups() * ours);
+      };
       Sums sums;
 #pragma unroll
       for (u32 i = 0; i < ROWS64 * COUNT; i++) sums[i / COUNT][i % COUNT] = 0;
-      if (TURNS && number > 0) barrier_of(turn_of(group), MULTIPLYING);
+      if (TURNS && id != group_id()) barrier_of(turn_of(group), MULTIPLYING);
       u32 then = TURNS && id + groups() < count ? turn_of(group + 1) : 0;
       u32 turn = before / stages, stage = before % stages;
-      if (by_k) multiply_steps<true>(at.steps, first, then, stage, turn, sums);
-      else multiply_steps<false>(at.steps, first, then, stage, turn, sums);
+      if (by_k) multiply_steps<true>(at.steps, first, then, stage, turn, sums, beside);
+      else multiply_steps<false>(at.steps, first, then, stage, turn, sums, beside);
+      id += groups() * ours;
       if constexpr (!TURNS) {
         if (split) {
           if (!add_up(h, at, sums[0])) continue;
-          residual.fetch(p, at.tile, 0, 0);
+          bring_residual();
         }
       }
-      if (p.activation || p.n % RESULTS) store<true>(p, at.tile, sums, residual);
-      else store<false>(p, at.tile, sums, residual);
+      if (h.by_rows) rows.store(p, at.tile, map_out, at.matrix, sums);
+      else store_any(p, at.tile, sums);
     }
+    rows.end();
   }
 };
 
@@ -333,10 +316,10 @@ DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
   // Two groups that multiply take the registers of the third, of which one item works.
   if (item_id() >= Own::MULTIPLYING) {
     if constexpr (GROUPS == 2) keep_registers<40>();
-    if (item_id() == Own::MULTIPLYING) own.bring(h, parameters, parameters + sizeof(TensorMap));
+    if (item_id() == Own::MULTIPLYING) own.bring(h, (const TensorMap *)parameters);
   } else {
     if constexpr (GROUPS == 2) take_registers<232>();
-    own.multiply_all(h);
+    own.multiply_all(h, (const TensorMap *)parameters);
   }
 }
 

@@ -30,8 +30,14 @@ DEVICE void copy_taps(u32 to, u64 map, u32 barrier, u32 channel, i32 x, i32 y, u
       : "memory");
 }
 
-// Asks for the line of memory at an address, which lies in the cache when it is read later.
-DEVICE void expect_line(u64 address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+// Copies a box from workgroup memory, where it must stay until `wait_taken` of this item, after `end_taking`.
+DEVICE void take_box(u64 map, u32 from, u32 x, u32 y, u32 z) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map), "r"(from), "r"(x),
+               "r"(y), "r"(z)
+               : "memory");
+}
+DEVICE void end_taking() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+DEVICE void wait_taken() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 // One arrival, and so many bytes that copies will bring.
 DEVICE void arrive_expecting(u32 barrier, u32 bytes) {

@@ -27,6 +27,8 @@ DEVICE void products_end_group() { asm volatile("wgmma.commit_group.sync.aligned
 template <int N> DEVICE void wait_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
 // What this work item wrote to workgroup memory becomes visible to products, once a barrier is passed.
 DEVICE void publish_to_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Keeps the compiler from making a number earlier, where it would fill a register for long.
+DEVICE void pin(u32 &x) { asm volatile("" : "+r"(x)); }
 // Keeps the compiler from moving sums around while products are under way.
 template <int N> DEVICE void pin(f32 (&sums)[N]) {
 #pragma unroll
@@ -101,6 +103,15 @@ DEVICE u32 narrow_two(bf16, f32 a, f32 b) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
   return r;
 }
+// Two such numbers within bounds, each given twice; NaN stays NaN.
+#define DEFINE_CLAMP(T, type)                                                                                  \
+  DEVICE u32 clamp_two(T, u32 x, u32 low, u32 high) {                                                          \
+    u32 r;                                                                                                     \
+    asm("{.reg .b32 t; min.NaN." type " t, %1, %3; max.NaN." type " %0, t, %2;}" : "=r"(r) : "r"(x), "r"(low), "r"(high)); \
+    return r;                                                                                                  \
+  }
+DEFINE_CLAMP(f16, "f16x2")
+DEFINE_CLAMP(bf16, "bf16x2")
 // Copies 16 bytes to workgroup memory, or writes zeros there.
 DEVICE void copy_or_zero(u32 to, const void *from, bool copies) {
   asm volatile("{.reg .pred p; setp.eq.b32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p;}" ::"r"(to), "l"(from),

@@ -73,6 +73,12 @@ impl Epilogue {
         number != 0 && (ty == ElementType::F64 || !IN_PRODUCTS.contains(&number))
     }
 
+    /// Whether results are sums within bounds, without a slope or a function.
+    pub(in super::super) fn is_linear(&self) -> bool {
+        let function = Function::of(self.activation);
+        function.number == 0 && function.slope == 1.0
+    }
+
     pub(in super::super) fn write(&self, p: &mut GemmParams) {
         let f = Function::of(self.activation);
         (p.alpha, p.beta) = (self.alpha, self.beta);

@@ -23,19 +23,25 @@ pub(in super::super) const STEP: usize = 64;
 /// Numbers that lie together in every operand, in 16 bytes.
 const PACK: usize = 8;
 
-/// A size of tiles. Times were measured on an H200, with all of its processors busy and with one.
+/// Neighbouring rows of a tile that a wave makes.
+const ROWS_OF_WAVE: u32 = 16;
+
+/// A size of tiles. Times were measured on an H100, with all of its processors busy and with one.
 struct Size {
     rows: usize,
     columns: usize,
     stages: usize,
     /// Workgroups that a processor has room for.
     resident: usize,
+    /// Whether groups of waves take turns with tiles of their own.
+    turns: bool,
     names: [&'static CStr; 2],
     /// Microseconds of a step of K where one processor, and where all are busy; then from the last step of a tile to its
-    /// end, the same; and what a residual adds to that where all are busy.
+    /// end, the same; and what a residual, and a function, add to that where all are busy.
     step: [f64; 2],
     store: [f64; 2],
     residual: f64,
+    function: f64,
     /// More microseconds where K is in parts; `None`: K is whole, as groups take turns or steps are few.
     split: Option<f64>,
 }
@@ -58,23 +64,24 @@ macro_rules! names {
 
 #[rustfmt::skip]
 const SIZES: [Size; 6] = [
-    Size { rows: 128, columns: 256, stages: 4, resident: 1, names: names!("128x256"), step: [0.575, 0.75], store: [5.0, 5.0], residual: 5.0, split: Some(9.8) },
-    Size { rows: 128, columns: 192, stages: 4, resident: 1, names: names!("128x192"), step: [0.475, 0.60], store: [3.5, 3.5], residual: 1.7, split: Some(7.0) },
-    Size { rows: 128, columns: 128, stages: 6, resident: 1, names: names!("128x128"), step: [0.350, 0.41], store: [4.4, 1.9], residual: 2.2, split: None },
-    Size { rows: 64, columns: 128, stages: 3, resident: 2, names: names!("64x128"), step: [0.275, 0.57], store: [1.9, 2.4], residual: 2.0, split: Some(3.6) },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, names: names!("64x64"), step: [0.225, 0.40], store: [0.8, 1.6], residual: 1.2, split: Some(2.6) },
+    Size { rows: 128, columns: 256, stages: 3, resident: 1, turns: false, names: names!("128x256"), step: [0.575, 0.74], store: [1.9, 2.0], residual: 3.0, function: 8.7, split: Some(7.7) },
+    Size { rows: 128, columns: 192, stages: 4, resident: 1, turns: false, names: names!("128x192"), step: [0.430, 0.57], store: [1.2, 1.0], residual: 2.2, function: 6.1, split: Some(6.5) },
+    Size { rows: 128, columns: 128, stages: 5, resident: 1, turns: true, names: names!("128x128"), step: [0.285, 0.38], store: [1.2, 0.9], residual: 0.8, function: 2.4, split: None },
+    Size { rows: 64, columns: 128, stages: 3, resident: 2, turns: false, names: names!("64x128"), step: [0.236, 0.55], store: [0.7, 0.6], residual: 0.3, function: 3.7, split: Some(4.0) },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, names: names!("64x64"), step: [0.190, 0.34], store: [0.4, 0.7], residual: 0.2, function: 1.9, split: Some(3.0) },
     // For few steps, whose time is that of results and residual on their way.
-    Size { rows: 64, columns: 64, stages: 2, resident: 4, names: names!("64x64"), step: [0.300, 0.62], store: [0.8, 2.0], residual: 1.1, split: None },
+    Size { rows: 64, columns: 64, stages: 2, resident: 4, turns: false, names: names!("64x64"), step: [0.430, 0.88], store: [0.3, 0.5], residual: 0.3, function: 1.8, split: None },
 ];
 
 /// Microseconds from a launch to the first step.
-const START: f64 = 2.0;
+const START: f64 = 3.0;
 
 /// What `HopperParams` of `kernels/include/rukh/tile_hopper.h` has around the product's parameters.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(in super::super) struct HopperParams {
-    maps: [[u64; TENSOR_MAP_BYTES / 8]; 2],
+    /// Of both operands, the result and the residual.
+    maps: [[u64; TENSOR_MAP_BYTES / 8]; 4],
     product: GemmParams,
     steps: u32,
     part_steps: u32,
@@ -82,10 +89,14 @@ pub(in super::super) struct HopperParams {
     windows: Windows,
     /// Steps that workgroup memory has room for.
     stages: u32,
-    unused: [u32; 7],
+    /// Whether the engine brings the residual and takes the results, whose rows then have no function.
+    by_rows: u32,
+    /// How far the residual's map moves from matrix to matrix.
+    next_residual: u32,
+    unused: [u32; 5],
 }
 
-const _: () = assert!(size_of::<HopperParams>() == 832);
+const _: () = assert!(size_of::<HopperParams>() == 1088);
 
 /// How K runs over the windows of an image; zeros for a plain product.
 #[repr(C)]
@@ -171,10 +182,12 @@ impl Size {
             ElementType::BF16 => ("hopper_gemm_bf16", self.names[1]),
             _ => ("hopper_gemm_f16", self.names[0]),
         };
-        // The stages, what aligns them, the sums of each wave, two barriers for each stage, and a word.
+        // The stages with two barriers for each, what aligns them, the results or 4096 bytes of sums of each wave with a
+        // barrier, and a word.
         let waves = self.rows / 16;
-        let lds =
-            self.stages * (self.rows + self.columns) * STEP * 2 + 1024 + waves * 4096 + self.stages * 16 + 16;
+        let results = self.rows / waves * self.columns * 2 * if self.turns { 2 } else { 1 };
+        let stages = self.stages * ((self.rows + self.columns) * STEP * 2 + 16);
+        let lds = stages + 1024 + waves * (results.max(4096) + 8) + 16;
         TileKernel {
             kernel: KernelName { family, name },
             rows: self.rows,
@@ -196,9 +209,43 @@ impl Size {
         let between = |[one, many]: [f64; 2]| one + (many - one) * busy;
         let split = if parts > 1 { self.split.unwrap_or(f64::INFINITY) } else { 0.0 };
         let residual = if product.residual.is_some() { self.residual * busy } else { 0.0 };
-        let tile = steps.div_ceil(parts) as f64 * between(self.step) + between(self.store) + split + residual;
+        let function = if product.epilogue.is_linear() { 0.0 } else { self.function };
+        let store = between(self.store) + residual + function;
+        let tile = steps.div_ceil(parts) as f64 * between(self.step) + store + split;
         START + all.div_ceil(room) as f64 * tile
     }
+}
+
+/// How the engine takes the results, and brings the residual; `None` where it cannot, or where results are more than sums
+/// with bias and residual within bounds.
+fn row_copies(product: &Product, ty: ElementType) -> Option<(TensorMap, Option<TensorMap>)> {
+    let Product { m, n, .. } = *product;
+    let linear = product.epilogue.is_linear() && (product.bias.is_none() || product.epilogue.beta == 1.0);
+    let map = |i: usize, matrix: Matrix| {
+        let (matrices, step) = match product.batch[..] {
+            [] => (1, 0),
+            [axis] if axis.strides[i] == 0 => (1, 0),
+            [axis] => (axis.size, axis.strides[i]),
+            _ => return None,
+        };
+        let row = matrix.strides[0];
+        // Of one matrix the last stride means nothing; it must be allowed all the same.
+        let step = if step == 0 { row * m as i64 } else { step };
+        (row > 0).then(|| TensorMap {
+            bf16: ty == ElementType::BF16,
+            sizes: vec![n as u64, m as u64, matrices as u64],
+            strides: vec![row as u64 * 2, step as u64 * 2],
+            part: Part::Box(vec![STEP as u32, ROWS_OF_WAVE, 1]),
+        })
+    };
+    if !linear || !n.is_multiple_of(PACK) {
+        return None;
+    }
+    let residual = match product.residual {
+        Some(residual) => Some(map(4, residual)?),
+        None => None,
+    };
+    Some((map(2, product.out)?, residual))
 }
 
 /// How the operands of a plain product are copied; `None` where a map cannot say it.
@@ -272,6 +319,9 @@ pub(in super::super) fn plan_copies(
         .map(|matrix| (matrix.at, (matrix.offset * ty.size()) as u64))
         .collect();
     let at = |i: usize| offset_of!(HopperParams, maps) + i * TENSOR_MAP_BYTES;
+    let rows = row_copies(product, ty);
+    let residual_moves =
+        rows.as_ref().and_then(|(_, residual)| residual.as_ref()).is_some_and(|map| map.sizes[2] > 1);
     let params = HopperParams {
         product: product.params(ty)?,
         steps: copies.steps as u32,
@@ -279,6 +329,8 @@ pub(in super::super) fn plan_copies(
         next: copies.next,
         windows: copies.windows,
         stages: tile.stages,
+        by_rows: u32::from(rows.is_some()),
+        next_residual: u32::from(residual_moves),
         ..HopperParams::zeroed()
     };
     let mut addresses: Vec<(usize, Operand)> = product
@@ -301,10 +353,13 @@ pub(in super::super) fn plan_copies(
             let grid = [(groups * parts).min(room), 1, 1];
             plan.launch_with(tile.kernel, grid, tile.items, tile.lds, &params, &addresses)?;
             let [of_a, of_b] = copies.maps;
-            plan.maps([
-                (at(0), operands[0].0, operands[0].1, of_a),
-                (at(1), operands[1].0, operands[1].1, of_b),
-            ]);
+            let (of_out, of_residual) = rows.map_or((None, None), |(out, residual)| (Some(out), residual));
+            let matrices = [Some(product.a), Some(product.b), Some(product.out), product.residual];
+            let maps = [Some(of_a), Some(of_b), of_out, of_residual];
+            plan.maps(matrices.into_iter().zip(maps).enumerate().filter_map(|(i, (matrix, map))| {
+                let matrix = matrix?;
+                Some((at(i), matrix.at, (matrix.offset * ty.size()) as u64, map?))
+            }));
             Ok(())
         },
         otherwise,
