@@ -1,65 +1,17 @@
-// What becomes of the sums of tiles of tile_hopper.h. Those that no function changes become results where they are, and
-// whole rows of them are copied by the engine while the next tile is computed. Others are made of eight neighbouring sums
-// of a row at a time, in code that is short, since a tile's sums pass through it once.
+// What becomes of the sums of tiles of tile_hopper.h: they become results where they are, and whole rows of them are copied
+// by the engine while the next tile is computed.
 //
-// Access: rows of a tile by the copy engine, or 16 bytes of a row by a work item. Bound: instructions and their way to the
-// processor.
+// Access: rows of a tile by the copy engine; where it cannot, single numbers, 16 bytes of eight rows by a wave. Bound:
+// instructions and their way to the processor.
 #pragma once
 #include "gemm.h"
 #include "tma.h"
-
-constexpr u32 RESULTS = 8;
-
-// Eight numbers of the bias for all rows, times beta; 0 where there is none.
-template <class T> DEVICE void load_bias(const GemmParams &p, u64 address, u32 column, f32 (&bias)[RESULTS]) {
-  Pack<T, RESULTS> pack{};
-  if (address && column + RESULTS <= p.n) pack = *(const Pack<T, RESULTS> *)(address + column * sizeof(T));
-  else if (address)
-    UNROLL for (u32 v = 0; v < RESULTS; v++)
-      if (column + v < p.n) pack.at[v] = ((const T *)address)[column + v];
-  UNROLL
-  for (u32 v = 0; v < RESULTS; v++) bias[v] = p.beta * widen(pack.at[v]);
-}
-
-// Stores eight results, with a function, of rows that may have no whole packs.
-template <class T>
-DEVICE void store_results(const GemmParams &p, const Tile &tile, u32 row, u32 column, f32 (&x)[RESULTS],
-                          const f32 (&bias)[RESULTS]) {
-  if (row >= p.m || column >= p.n) return;
-  UNROLL
-  for (u32 v = 0; v < RESULTS; v++) x[v] = fma_(p.alpha, x[v], bias[v]);
-  if (tile.residual) {
-    auto residual = *(const Pack<T, RESULTS> *)(tile.residual + (row * p.residual_row + column) * sizeof(T));
-    UNROLL
-    for (u32 v = 0; v < RESULTS; v++) x[v] += widen(residual.at[v]);
-  }
-  if (p.slope != 1) {
-    UNROLL
-    for (u32 v = 0; v < RESULTS; v++) x[v] = x[v] < 0 ? x[v] * p.slope : x[v];
-  }
-  if (p.low > -infinity(0.f) || p.high < infinity(0.f)) {
-    UNROLL
-    for (u32 v = 0; v < RESULTS; v++) x[v] = clamp_(x[v], p.low, p.high);
-  }
-  activate_pack<true>(x, p.activation, p.act_a, p.act_b);
-  Pack<u32, RESULTS / 2> pack;
-  UNROLL
-  for (u32 v = 0; v < RESULTS; v += 2) pack.at[v / 2] = narrow_two(T{}, x[v], x[v + 1]);
-  u64 to = tile.out + (row * p.out_row + column) * sizeof(T);
-  if (p.n % RESULTS == 0) {
-    *(Pack<u32, RESULTS / 2> *)to = pack;
-    return;
-  }
-  u32 count = p.n - column < RESULTS ? p.n - column : RESULTS;
-  UNROLL
-  for (u32 v = 0; v < RESULTS; v++)
-    if (v < count) ((u16 *)to)[v] = (u16)(pack.at[v / 2] >> v % 2 * 16);
-}
 
 // The rows of a tile that a wave makes, 16 of every 64, in workgroup memory, panel by panel: the copy engine brings those
 // of the residual there, and takes the results. What lies outside of the matrix is left out.
 template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
   static constexpr u32 PANELS = ROWS64 * (BN / PANEL), PANEL_BYTES = 16 * PANEL_LINE, BYTES = PANELS * PANEL_BYTES;
+  typedef f32 Sums[ROWS64][BN / 2];
   // Where they are, the barrier that the residual comes to, and its phase.
   u32 at, come, phase;
   // The bias of this lane's columns, two of every eight.
@@ -89,7 +41,8 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
     }
   }
 
-  METHOD void store(const GemmParams &p, const Tile &tile, u64 map, u32 matrix, const f32 (&sums)[ROWS64][BN / 2]) {
+  // `linear`: results are sums with bias and residual within bounds, and beta is 1 where there is a bias.
+  METHOD void store(const GemmParams &p, const Tile &tile, u64 map, u32 matrix, bool linear, Sums &sums) {
     if (p.residual) {
       wait_phase(come, phase);
       phase ^= 1;
@@ -98,7 +51,8 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
       wave_barrier();
     }
     bool bounded = p.low > -infinity(0.f) || p.high < infinity(0.f);
-    if (p.residual && bounded) make<true, true>(p, sums);
+    if (!linear) make_any<true>(p, tile, sums);
+    else if (p.residual && bounded) make<true, true>(p, sums);
     else if (p.residual) make<true, false>(p, sums);
     else if (bounded) make<false, true>(p, sums);
     else make<false, false>(p, sums);
@@ -115,7 +69,7 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
 
   // Straight code for what a product has, as fetching instructions, each for one use, is what takes the time. Bounds of
   // rounded numbers are those of numbers, rounded.
-  template <bool ADDS, bool BOUNDED> METHOD void make(const GemmParams &p, const f32 (&sums)[ROWS64][BN / 2]) const {
+  template <bool ADDS, bool BOUNDED> METHOD void make(const GemmParams &p, const Sums &sums) const {
     u32 lane = lane_id(), low = narrow_two(T{}, p.low, p.low), high = narrow_two(T{}, p.high, p.high);
     // Panels begin at multiples of 1024.
     u32 begin = at + place_in_panel(lane % 16, lane / 16);
@@ -141,6 +95,72 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
       }
       store_blocks(place, words);
     }
+  }
+
+  // Code for all that a product may have, so short that it stays with the processor: the sums move down to it, those of 64
+  // columns to the others, and of these eight at a time. ROWS: rows are whole packs, which the engine takes; else numbers
+  // are stored one by one.
+  template <bool ROWS> METHOD void make_any(const GemmParams &p, const Tile &tile, Sums &sums) const {
+    u32 lane = lane_id();
+    pin(lane);
+    u32 begin = at + place_in_panel(lane % 16, lane / 16);
+#pragma unroll 1
+    for (u32 panel = 0; panel < PANELS; panel++) {
+      u32 row = tile.row + panel / (BN / PANEL) * 64 + lane / 4;
+      u32 column = tile.column + panel % (BN / PANEL) * PANEL + lane % 4 * 2;
+      f32 own[32];
+      UNROLL
+      for (u32 i = 0; i < 32; i++) own[i] = sums[0][i];
+#pragma unroll 1
+      for (u32 i = 0; i < 4; i++, column += 16) {
+        f32 x[8];
+        UNROLL
+        for (u32 v = 0; v < 8; v++) {
+          u32 n = column + v / 4 * 8 + v % 2;
+          x[v] = fma_(p.alpha, own[v], tile.bias && n < p.n ? p.beta * load_one<T, f32>(tile.bias, n) : 0);
+        }
+        finish<ROWS>(p, tile, row, column, (begin ^ i * 32) + panel * PANEL_BYTES, x);
+        UNROLL
+        for (u32 j = 0; j < 24; j++) own[j] = own[j + 8];
+      }
+      UNROLL
+      for (u32 j = 0; j + 32 < ROWS64 * BN / 2; j++)
+        sums[j / (BN / 2)][j % (BN / 2)] = sums[(j + 32) / (BN / 2)][(j + 32) % (BN / 2)];
+    }
+  }
+
+  // Two numbers in a row, as many eight rows below, and the same eight columns further.
+  template <bool ROWS>
+  DEVICE void finish(const GemmParams &p, const Tile &tile, u32 row, u32 column, u32 place, f32 (&x)[8]) {
+    if (p.residual) {
+      Chunk own;
+      if constexpr (ROWS) own = load_blocks(place);
+      UNROLL
+      for (u32 v = 0; v < 8; v++) {
+        u32 m = row + v / 2 % 2 * 8, n = column + v / 4 * 8 + v % 2;
+        if constexpr (ROWS) x[v] += half_of(own.word[v / 2], v % 2);
+        else if (m < p.m && n < p.n) x[v] += load_one<T, f32>(tile.residual, m * p.residual_row + n);
+      }
+    }
+    if (p.slope != 1) {
+      UNROLL
+      for (u32 v = 0; v < 8; v++) x[v] = x[v] < 0 ? x[v] * p.slope : x[v];
+    }
+    if (p.low > -infinity(0.f) || p.high < infinity(0.f)) {
+      UNROLL
+      for (u32 v = 0; v < 8; v++) x[v] = clamp_(x[v], p.low, p.high);
+    }
+    activate_pack<true>(x, p.activation, p.act_a, p.act_b);
+    u32 words[4];
+    UNROLL
+    for (u32 w = 0; w < 4; w++) {
+      words[w] = narrow_two(T{}, x[w * 2], x[w * 2 + 1]);
+      u32 m = row + w % 2 * 8, n = column + w / 2 * 8;
+      u16 *to = (u16 *)tile.out + (m * p.out_row + n);
+      if (!ROWS && m < p.m && n < p.n) to[0] = (u16)words[w];
+      if (!ROWS && m < p.m && n + 1 < p.n) to[1] = (u16)(words[w] >> 16);
+    }
+    if constexpr (ROWS) store_blocks(place, words);
   }
   DEVICE f32 half_of(u32 pair, u32 v) { return widen(bits<T>((u16)(pair >> v * 16))); }
 

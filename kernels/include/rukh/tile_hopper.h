@@ -5,8 +5,8 @@
 //
 // Access: the copy engine brings both operands several steps of 64 ahead. It also brings a tile's rows of the residual
 // while its products are under way, and takes the rows of the result from workgroup memory while the next tile's are.
-// Results that a function makes are stored by the waves, 128 bytes of a row by eight lanes. Bound: the matrix units;
-// products with few steps the bytes of residual and result; small products the latency of the first steps.
+// Bound: the matrix units; products with few steps the bytes of residual and result; small products the latency of the
+// first steps.
 #pragma once
 #include "arrive.h"
 #include "results_hopper.h"
@@ -29,11 +29,12 @@ struct alignas(64) HopperParams {
   i32 stride_y, stride_x, first_y, first_x;
   // Steps that workgroup memory has room for.
   u32 stages;
-  // Whether results need no more than `RowsOfWave::store` does, and how far the residual moves from matrix to matrix.
-  u32 by_rows, next_residual;
-  u32 unused[5];
+  // Whether the copy engine can take results and bring the residual, whether those are linear (`RowsOfWave::store`), and how
+  // far the residual moves from matrix to matrix.
+  u32 by_rows, linear, next_residual;
+  u32 unused[4];
 };
-static_assert(sizeof(HopperParams) == 1088, "the mirror in providers/hip/gemm/hopper.rs");
+static_assert(sizeof(HopperParams) == 1088, "the mirror in providers/hip/gemm/hopper/mod.rs");
 
 // ROWS64: blocks of 64 rows that a group multiplies.
 template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile {
@@ -43,17 +44,14 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
   // Work items that multiply.
   static constexpr u32 MULTIPLYING = GROUPS * WAVE_GROUP;
   typedef RowsOfWave<T, ROWS64, BN> Rows;
-  // What each of their waves has for its rows, or for sums of 16 rows and 64 columns.
-  static constexpr u32 WAVES = MULTIPLYING / WAVE, WAVE_SUMS = 16 * 64;
-  static constexpr u32 WAVE_BYTES = Rows::BYTES > WAVE_SUMS * 4 ? Rows::BYTES : WAVE_SUMS * 4;
+  static constexpr u32 WAVES = MULTIPLYING / WAVE;
   // Waves that use a step's operands.
   static constexpr u32 USERS = (TURNS ? WAVE_GROUP : MULTIPLYING) / WAVE;
-  typedef f32 Sums[ROWS64][COUNT];
+  typedef typename Rows::Sums Sums;
 
   // Stages, each with a barrier that its operands have come, and one that they have been used.
   u32 base, full, empty, stages;
-  // This wave's: its part of workgroup memory, as numbers and as rows.
-  f32 *staged;
+  // Of this wave.
   Rows rows;
   // For the item that arrives last at a tile in parts.
   u32 *last;
@@ -61,11 +59,10 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
   METHOD void begin(const HopperParams &h, char *lds) {
     stages = h.stages;
     u32 start = shared_address(lds), skip = (1024 - start % 1024) % 1024, end = skip + stages * STAGE_BYTES;
-    base = start + skip, full = start + end + WAVES * WAVE_BYTES, empty = full + stages * 8;
+    base = start + skip, full = start + end + WAVES * Rows::BYTES, empty = full + stages * 8;
     u32 wave = item_id() / WAVE, come = empty + stages * 8;
-    staged = (f32 *)(lds + end + wave * WAVE_BYTES);
-    rows.begin(start + end + wave * WAVE_BYTES, come + wave * 8);
-    last = (u32 *)(lds + end + WAVES * (WAVE_BYTES + 8) + stages * 16);
+    rows.begin(start + end + wave * Rows::BYTES, come + wave * 8);
+    last = (u32 *)(lds + end + WAVES * (Rows::BYTES + 8) + stages * 16);
     if (item_id() == 0) {
       for (u32 i = 0; i < WAVES; i++) phases_begin(come + i * 8, 1);
       for (u32 i = 0; i < stages; i++) {
@@ -208,59 +205,10 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
     return true;
   }
 
-  // Where four neighbouring sums lie, in numbers from a wave's first; rows of eight lanes meet no bank twice.
-  DEVICE u32 staged_at(u32 row, u32 chunk) { return row * 64 + ((chunk ^ row % 4 * 2) << 2); }
-
-  // Stages 64 columns of a wave's 16 rows.
-  METHOD void stage_sums(const f32 *sums, u32 lane) const {
-    wave_barrier();
-#pragma unroll
-    for (u32 i = 0; i < 32; i += 2) {
-      u32 row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2;
-      *(Pack<f32, 2> *)(staged + staged_at(row, column / 4) + column % 4) = {sums[i], sums[i + 1]};
-    }
-    wave_barrier();
-  }
-  METHOD void staged_pack(f32 (&x)[8], u32 row, u32 lane) const {
-#pragma unroll
-    for (u32 half = 0; half < 2; half++) {
-      auto four = *(const Pack<f32, 4> *)(staged + staged_at(row, lane % 8 * 2 + half));
-#pragma unroll
-      for (u32 v = 0; v < 4; v++) x[half * 4 + v] = four.at[v];
-    }
-  }
-
   // The first of a wave's 16 rows in a tile; the next 16 of a group that has more lie 64 rows below.
   DEVICE u32 wave_row() {
     u32 wave = item_id() / WAVE;
     return (TURNS ? wave % (WAVE_GROUP / WAVE) : wave) * 16;
-  }
-
-  // Stores results that a function makes, or whose rows are no whole packs. A lane makes results of eight columns of every
-  // fourth row, from one block of 64 columns after the other: the sums move down to the code, and rows come one after the
-  // other, since that code is long.
-  METHOD void store_any(const GemmParams &p, const Tile &tile, Sums &sums) const {
-    constexpr u32 BLOCKS = ROWS64 * (BN / 64);
-    u32 lane = lane_id();
-    pin(lane);
-    u32 in_block = lane % 8 * RESULTS;
-#pragma unroll 1
-    for (u32 i = 0; i < BLOCKS; i++) {
-      u32 c = i % (BN / 64), column = tile.column + c * 64 + in_block;
-      u32 first = tile.row + i / (BN / 64) * 64 + lane / 8;
-      f32 bias[RESULTS];
-      load_bias<T>(p, tile.bias, column, bias);
-      stage_sums(sums[0], lane);
-#pragma unroll 1
-      for (u32 row = 0; row < 16; row += 4) {
-        f32 x[RESULTS];
-        staged_pack(x, lane / 8 + row, lane);
-        store_results<T>(p, tile, first + row, column, x, bias);
-      }
-#pragma unroll
-      for (u32 j = 0; j + 32 < ROWS64 * COUNT; j++)
-        sums[j / COUNT][j % COUNT] = sums[(j + 32) / COUNT][(j + 32) % COUNT];
-    }
   }
 
   METHOD void multiply_all(const HopperParams &h, const TensorMap *maps) {
@@ -281,7 +229,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
       };
       auto beside = [&] __attribute__((always_inline)) {
         if (!split) bring_residual();
-        if (h.by_rows) rows.load_bias(p, at.tile);
+        if (h.linear) rows.load_bias(p, at.tile);
         next = find(h, id + groups() * ours);
       };
       Sums sums;
@@ -299,8 +247,8 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
           bring_residual();
         }
       }
-      if (h.by_rows) rows.store(p, at.tile, map_out, at.matrix, sums);
-      else store_any(p, at.tile, sums);
+      if (h.by_rows) rows.store(p, at.tile, map_out, at.matrix, h.linear, sums);
+      else rows.template make_any<false>(p, at.tile, sums);
     }
     rows.end();
   }
@@ -324,7 +272,7 @@ DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
 }
 
 // The kernels of a type: groups that multiply, blocks of 64 rows of each, whether groups take turns, and the workgroups
-// that a processor has room for at most. Sizes of tiles are those of `providers/hip/gemm/hopper.rs`.
+// that a processor has room for at most. Sizes of tiles are those of `providers/hip/gemm/hopper/sizes.rs`.
 #define PRODUCT_KERNEL(type, rows, columns, groups, rows64, turns, resident)                                       \
   extern "C" __attribute__((global))                                                                               \
   __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : WAVE), resident)))            \

@@ -1,0 +1,213 @@
+//! Products of half-precision matrices on sm_90, whose operands come by its engine for copies of tiles
+//! (`kernels/hopper_gemm_*.hip`).
+
+mod maps;
+mod sizes;
+#[cfg(test)]
+mod tests;
+
+use std::mem::offset_of;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::hip::{TENSOR_MAP_BYTES, TensorMap};
+use crate::ops::OpError;
+use crate::tensor::ElementType;
+
+use super::super::PlanBuilder;
+use super::super::launch::{COUNTERS, Operand, TENSOR_MAP_ALIGNMENT};
+use super::super::unit::Unit;
+use super::params::GemmParams;
+use super::product::{Matrix, Product};
+use super::tiles::TileKernel;
+use maps::{plain_copies, row_copies};
+use sizes::{SIZES, is_linear};
+
+/// Columns of K of a step.
+pub(in super::super) const STEP: usize = 64;
+
+/// Numbers that lie together in every operand, in 16 bytes.
+const PACK: usize = 8;
+
+/// What `HopperParams` of `kernels/include/rukh/tile_hopper.h` has around the product's parameters.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(in super::super) struct HopperParams {
+    /// Of both operands, the result and the residual.
+    maps: [[u64; TENSOR_MAP_BYTES / 8]; 4],
+    product: GemmParams,
+    steps: u32,
+    part_steps: u32,
+    next: [u32; 2],
+    windows: Windows,
+    /// Steps that workgroup memory has room for.
+    stages: u32,
+    /// Whether the engine brings the residual and takes the results, and whether these are sums within bounds.
+    by_rows: u32,
+    linear: u32,
+    /// How far the residual's map moves from matrix to matrix.
+    next_residual: u32,
+    unused: [u32; 4],
+}
+
+const _: () = assert!(size_of::<HopperParams>() == 1088);
+
+/// How K runs over the windows of an image; zeros for a plain product.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub(in super::super) struct Windows {
+    /// Steps of a tap, taps of a line, and how far taps lie apart to the right and down.
+    pub(in super::super) tap_steps: u32,
+    pub(in super::super) line_taps: u32,
+    pub(in super::super) right: u32,
+    pub(in super::super) down: u32,
+    /// Positions of an image, and of a line.
+    pub(in super::super) positions: u32,
+    pub(in super::super) line_positions: u32,
+    /// How far windows lie apart (y, then x), and where the first one begins.
+    pub(in super::super) stride: [i32; 2],
+    pub(in super::super) first: [i32; 2],
+}
+
+/// What the copies of both operands take, and how K runs.
+pub(in super::super) struct Copies {
+    pub(in super::super) maps: [TensorMap; 2],
+    /// How far the maps' last dimension moves from matrix to matrix.
+    pub(in super::super) next: [u32; 2],
+    pub(in super::super) steps: usize,
+    pub(in super::super) windows: Windows,
+}
+
+/// Tiles with the parts of K that are best for each, the fastest first; none where the kernels do not take the product.
+pub(super) fn tiles(product: &Product, ty: ElementType, unit: Unit) -> Vec<(TileKernel, usize)> {
+    let known = unit.wgmma && unit.tensor_maps && takes(product, ty);
+    match known && plain_copies(product, ty, &SIZES[0]).is_some() {
+        true => ranked(product, ty, product.k.div_ceil(STEP), unit),
+        false => Vec::new(),
+    }
+}
+
+/// All tiles with the parts of so many steps of K that are best for each, the fastest first.
+pub(in super::super) fn ranked(
+    product: &Product,
+    ty: ElementType,
+    steps: usize,
+    unit: Unit,
+) -> Vec<(TileKernel, usize)> {
+    let mut found: Vec<(f64, TileKernel, usize)> = SIZES
+        .iter()
+        .map(|size| {
+            let parts = [1, 2, 3, 4, 6, 8, 12, 16]
+                .into_iter()
+                .filter(|&parts| parts == 1 || parts * 2 <= steps && size.split.is_some());
+            let best = parts
+                .map(|parts| (size.time(product, steps, parts, unit.compute_units), parts))
+                .fold((f64::INFINITY, 1), |best, found| if found.0 < best.0 { found } else { best });
+            (best.0, size.tile(ty), best.1)
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.into_iter().map(|(_, tile, parts)| (tile, parts)).collect()
+}
+
+/// Whether the results of a product can be stored by these kernels.
+pub(in super::super) fn takes(product: &Product, ty: ElementType) -> bool {
+    let packs = |i: usize, matrix: Matrix| {
+        let axes = product.batch.iter().map(|axis| axis.strides[i]);
+        let along = matrix.strides[1] == 1 && matrix.offset.is_multiple_of(PACK);
+        along && axes.chain([matrix.strides[0]]).all(|stride| stride >= 0 && stride % PACK as i64 == 0)
+    };
+    let bias = product.bias.is_none_or(|bias| bias.strides[0] == 0 && packs(3, bias));
+    let residual = product.residual.is_none_or(|residual| packs(4, residual));
+    matches!(ty, ElementType::F16 | ElementType::BF16)
+        && product.k > 0
+        && product.out.strides[1] == 1
+        // Rows without whole packs are stored number by number.
+        && (packs(2, product.out) || !product.n.is_multiple_of(PACK))
+        && bias
+        && (residual && product.n.is_multiple_of(PACK) || product.residual.is_none())
+        && !product.epilogue.needs_second_launch(ty)
+}
+
+/// Appends the launch of a tile of this module for operands that are aligned, and what `otherwise` appends for others.
+pub(super) fn plan(
+    product: &Product,
+    plan: &mut PlanBuilder<'_>,
+    ty: ElementType,
+    (tile, parts): (TileKernel, usize),
+    otherwise: impl FnOnce(&mut PlanBuilder<'_>) -> Result<(), OpError>,
+) -> Result<(), OpError> {
+    let size = SIZES.iter().find(|size| (size.rows, size.columns) == (tile.rows, tile.columns));
+    match size.and_then(|size| plain_copies(product, ty, size)) {
+        Some(copies) => plan_copies(product, plan, ty, (tile, parts), copies, otherwise),
+        None => otherwise(plan),
+    }
+}
+
+/// As `plan`, with operands that are copied in some way.
+pub(in super::super) fn plan_copies(
+    product: &Product,
+    plan: &mut PlanBuilder<'_>,
+    ty: ElementType,
+    (tile, parts): (TileKernel, usize),
+    copies: Copies,
+    otherwise: impl FnOnce(&mut PlanBuilder<'_>) -> Result<(), OpError>,
+) -> Result<(), OpError> {
+    let groups = product.tiles(tile.rows, tile.columns);
+    let parts = if groups <= COUNTERS && tile.adds_up { parts.clamp(1, copies.steps.max(1)) } else { 1 };
+    let part_steps = copies.steps.div_ceil(parts).max(1);
+    let parts = copies.steps.div_ceil(part_steps).max(1);
+    let operands: Vec<(Operand, u64)> = product
+        .matrices()
+        .into_iter()
+        .flatten()
+        .map(|matrix| (matrix.at, (matrix.offset * ty.size()) as u64))
+        .collect();
+    let at = |i: usize| offset_of!(HopperParams, maps) + i * TENSOR_MAP_BYTES;
+    let rows = row_copies(product, ty);
+    let residual_moves =
+        rows.as_ref().and_then(|(_, residual)| residual.as_ref()).is_some_and(|map| map.sizes[2] > 1);
+    let params = HopperParams {
+        product: product.params(ty)?,
+        steps: copies.steps as u32,
+        part_steps: part_steps as u32,
+        next: copies.next,
+        windows: copies.windows,
+        stages: tile.stages,
+        by_rows: u32::from(rows.is_some()),
+        linear: u32::from(rows.is_some() && is_linear(product)),
+        next_residual: u32::from(residual_moves),
+        ..HopperParams::zeroed()
+    };
+    let mut addresses: Vec<(usize, Operand)> = product
+        .addresses()
+        .into_iter()
+        .map(|(field, operand)| (offset_of!(HopperParams, product) + field, operand))
+        .collect();
+    plan.by_alignment(
+        TENSOR_MAP_ALIGNMENT as u32,
+        &operands.clone(),
+        |plan| {
+            if parts > 1 {
+                let sums = plan.scratch(parts * groups * tile.rows * tile.columns * size_of::<f32>());
+                let product = offset_of!(HopperParams, product);
+                addresses.push((product + offset_of!(GemmParams, partial), sums));
+                addresses.push((product + offset_of!(GemmParams, arrived), Operand::Counters));
+            }
+            // Workgroups stay: no more than the processors have room for.
+            let room = plan.provider.unit().compute_units * tile.resident;
+            let grid = [(groups * parts).min(room), 1, 1];
+            plan.launch_with(tile.kernel, grid, tile.items, tile.lds, &params, &addresses)?;
+            let [of_a, of_b] = copies.maps;
+            let (of_out, of_residual) = rows.map_or((None, None), |(out, residual)| (Some(out), residual));
+            let matrices = [Some(product.a), Some(product.b), Some(product.out), product.residual];
+            let maps = [Some(of_a), Some(of_b), of_out, of_residual];
+            plan.maps(matrices.into_iter().zip(maps).enumerate().filter_map(|(i, (matrix, map))| {
+                let matrix = matrix?;
+                Some((at(i), matrix.at, (matrix.offset * ty.size()) as u64, map?))
+            }));
+            Ok(())
+        },
+        otherwise,
+    )
+}

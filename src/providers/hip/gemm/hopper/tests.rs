@@ -1,0 +1,127 @@
+//! What the kernels take, how they find it, and which tile is chosen.
+
+use super::super::super::launch::Operand;
+use super::super::Epilogue;
+use super::super::product::Axis;
+use super::*;
+use crate::hip::Part;
+use crate::ops::activation::Activation;
+
+const H200: Unit =
+    Unit { wave: 32, mma_sync: true, wgmma: true, tensor_maps: true, compute_units: 132, matrix: true };
+
+fn product(m: usize, n: usize, k: usize) -> Product {
+    Product {
+        m,
+        n,
+        k,
+        a: Matrix::new(Operand::Input(0), k, 1),
+        b: Matrix::new(Operand::Input(1), n, 1),
+        out: Matrix::new(Operand::Output(0), n, 1),
+        bias: None,
+        residual: None,
+        batch: Vec::new(),
+        epilogue: Epilogue::default(),
+    }
+}
+
+/// The best of what was measured on an H100 is the first choice, or is within some percent of it.
+#[test]
+fn the_model_chooses_what_was_measured_to_be_fast() {
+    for (m, n, k, residual, best) in [
+        (8192, 8192, 8192, false, &["128x256", "128x192"][..]),
+        (4096, 4096, 4096, false, &["128x256"]),
+        (4096, 768, 768, false, &["128x192"]),
+        (4096, 768, 3072, false, &["128x192"]),
+        (4096, 3072, 768, false, &["128x192", "128x128"]),
+        (6304, 2304, 768, false, &["128x192", "128x128"]),
+        (1024, 1024, 1024, false, &["64x64", "64x128"]),
+        (128, 768, 768, false, &["64x64"]),
+        (128, 3072, 768, false, &["64x64"]),
+        (128, 768, 3072, false, &["64x64"]),
+        (197, 2304, 768, false, &["64x64", "64x128"]),
+        (4096, 768, 768, true, &["128x192"]),
+        (6304, 2304, 768, true, &["128x128"]),
+        (4096, 3072, 768, true, &["128x192", "128x128"]),
+    ] {
+        let residual = residual.then(|| Matrix::new(Operand::Input(3), n, 1));
+        let (tile, parts) = tiles(&Product { residual, ..product(m, n, k) }, ElementType::F16, H200)[0];
+        let name = format!("{}x{}", tile.rows, tile.columns);
+        assert!(best.contains(&name.as_str()), "{m}x{n}x{k}: {name}");
+        assert_eq!(parts > 1, (m, n, k) == (128, 768, 3072), "{m}x{n}x{k}: {parts} parts");
+    }
+}
+
+#[test]
+fn functions_and_slopes_are_not_linear() {
+    for (activation, linear) in [
+        (Activation::Identity, true),
+        (Activation::Relu, true),
+        (Activation::Clip { min: 0.0, max: 6.0 }, true),
+        (Activation::LeakyRelu { alpha: 0.1 }, false),
+        (Activation::Gelu { tanh: false }, false),
+    ] {
+        let epilogue = Epilogue { activation, ..Epilogue::default() };
+        assert_eq!(is_linear(&Product { epilogue, ..product(64, 64, 64) }), linear, "{activation:?}");
+    }
+    let scaled = Epilogue { beta: 0.5, ..Epilogue::default() };
+    assert!(is_linear(&Product { epilogue: scaled, ..product(64, 64, 64) }), "there is no bias");
+    let bias = Some(Matrix::new(Operand::Input(2), 0, 1));
+    assert!(!is_linear(&Product { epilogue: scaled, bias, ..product(64, 64, 64) }));
+}
+
+#[test]
+fn rows_are_copied_where_maps_can_say_it() {
+    let whole = product(100, 72, 40);
+    let (out, residual) = row_copies(&whole, ElementType::F16).unwrap();
+    assert_eq!((&out.sizes[..], &out.strides[..]), (&[72, 100, 1][..], &[144, 14400][..]));
+    assert_eq!((out.part, residual), (Part::Box(vec![64, 16, 1]), None));
+    // A residual for all matrices of a batch, and one whose rows are all the same.
+    let batch = vec![Axis { size: 3, strides: [4000, 0, 7200, 0, 0] }];
+    let added = Some(Matrix::new(Operand::Input(3), 72, 1));
+    let several = Product { batch, residual: added, ..product(100, 72, 40) };
+    let (out, residual) = row_copies(&several, ElementType::BF16).unwrap();
+    assert_eq!((out.sizes[2], residual.unwrap().sizes[2], out.bf16), (3, 1, true));
+    let row = Some(Matrix::new(Operand::Input(3), 0, 1));
+    assert!(row_copies(&Product { residual: row, ..product(100, 72, 40) }, ElementType::F16).is_none());
+    assert!(row_copies(&product(100, 71, 40), ElementType::F16).is_none());
+}
+
+#[test]
+fn what_packs_cannot_hold_is_left_to_others() {
+    let ty = ElementType::F16;
+    /// A change to a product, and whether it is still taken.
+    type Case = (fn(&mut Product), bool);
+    let cases: [Case; 11] = [
+        (|_| {}, true),
+        (|p| (p.n, p.b.strides) = (12, [12, 1]), false),
+        (|p| (p.n, p.b.strides, p.out.strides) = (61, [1, 64], [61, 1]), true),
+        (|p| p.out.strides = [61, 1], false),
+        (|p| p.a.strides = [1, 64], false),
+        (|p| p.b.strides = [1, 64], true),
+        (|p| p.b.offset = 4, false),
+        (|p| p.out.strides = [1, 64], false),
+        (|p| p.bias = Some(Matrix::new(Operand::Input(2), 1, 0)), false),
+        (|p| p.bias = Some(Matrix::new(Operand::Input(2), 0, 1)), true),
+        (|p| p.batch = vec![Axis { size: 2, strides: [4096, 0, 4096, 0, 0] }], true),
+    ];
+    for (i, (change, taken)) in cases.into_iter().enumerate() {
+        let mut product = product(64, 64, 64);
+        change(&mut product);
+        assert_eq!(!tiles(&product, ty, H200).is_empty(), taken, "case {i}");
+    }
+    assert!(tiles(&product(64, 64, 64), ElementType::F32, H200).is_empty());
+    assert!(tiles(&product(64, 64, 64), ty, Unit { tensor_maps: false, ..H200 }).is_empty());
+}
+
+#[test]
+fn maps_say_how_operands_lie() {
+    let mut product = product(100, 72, 40);
+    product.batch = vec![Axis { size: 3, strides: [4000, 0, 7200, 0, 0] }];
+    let copies = plain_copies(&product, ElementType::BF16, &SIZES[4]).unwrap();
+    let [a, b] = &copies.maps;
+    assert_eq!((&a.sizes[..], &a.strides[..]), (&[40, 100, 3][..], &[80, 8000][..]));
+    assert_eq!((&b.sizes[..], &b.strides[..]), (&[72, 40, 1][..], &[144, 5760][..]));
+    assert_eq!((&a.part, &b.part), (&Part::Box(vec![64, 64, 1]), &Part::Box(vec![64, 64, 1])));
+    assert_eq!((copies.next, copies.steps, a.bf16), ([1, 0], 1, true));
+}
