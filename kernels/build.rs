@@ -13,6 +13,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::{env, fs, thread};
 
+mod cluster;
 mod dependent;
 mod native;
 mod pack;
@@ -191,7 +192,7 @@ fn compile(
     command.arg("--cuda-device-only").args(source.file_name());
     command.get_args().for_each(|argument| argument.hash(&mut key));
     if target == DEPENDENT {
-        "waits at its head".hash(&mut key);
+        "waits at its head, has its cluster".hash(&mut key);
     }
     let file = cache.join(format!("{family}-{target}-{:016x}.image", key.finish()));
     if file.exists() {
@@ -211,6 +212,8 @@ fn compile(
         if target == DEPENDENT {
             let waiting = dependent::wait_at_heads(&text);
             text = waiting.unwrap_or_else(|kernel| panic!("{clang}: no first instruction in {kernel}"));
+            let clusters = cluster::with_clusters(&text);
+            text = clusters.unwrap_or_else(|kernel| panic!("{clang}: no body of {kernel}"));
         }
         // The driver takes PTX as a C string.
         text.push('\0');

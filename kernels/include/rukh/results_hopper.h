@@ -7,6 +7,9 @@
 #include "gemm.h"
 #include "tma.h"
 
+// How results are stored: one by one, two at a time, or left in workgroup memory. All but the first need rows of whole packs.
+enum class Stored { EACH, PAIRS, ROWS };
+
 // The rows of a tile that a wave makes, 16 of every 64, in workgroup memory, panel by panel: the copy engine brings those
 // of the residual there, and takes the results. What lies outside of the matrix is left out.
 template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
@@ -51,7 +54,7 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
       wave_barrier();
     }
     bool bounded = p.low > -infinity(0.f) || p.high < infinity(0.f);
-    if (!linear) make_any<true>(p, tile, sums);
+    if (!linear) make_any<Stored::ROWS>(p, tile, sums);
     else if (p.residual && bounded) make<true, true>(p, sums);
     else if (p.residual) make<true, false>(p, sums);
     else if (bounded) make<false, true>(p, sums);
@@ -98,9 +101,8 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
   }
 
   // Code for all that a product may have, so short that it stays with the processor: the sums move down to it, those of 64
-  // columns to the others, and of these eight at a time. ROWS: rows are whole packs, which the engine takes; else numbers
-  // are stored one by one.
-  template <bool ROWS> METHOD void make_any(const GemmParams &p, const Tile &tile, Sums &sums) const {
+  // columns to the others, and of these eight at a time.
+  template <Stored HOW> METHOD void make_any(const GemmParams &p, const Tile &tile, Sums &sums) const {
     u32 lane = lane_id();
     pin(lane);
     u32 begin = at + place_in_panel(lane % 16, lane / 16);
@@ -112,14 +114,11 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
       UNROLL
       for (u32 i = 0; i < 32; i++) own[i] = sums[0][i];
 #pragma unroll 1
-      for (u32 i = 0; i < 4; i++, column += 16) {
+      for (u32 i = 0; i < 4; i++) {
         f32 x[8];
         UNROLL
-        for (u32 v = 0; v < 8; v++) {
-          u32 n = column + v / 4 * 8 + v % 2;
-          x[v] = fma_(p.alpha, own[v], tile.bias && n < p.n ? p.beta * load_one<T, f32>(tile.bias, n) : 0);
-        }
-        finish<ROWS>(p, tile, row, column, (begin ^ i * 32) + panel * PANEL_BYTES, x);
+        for (u32 v = 0; v < 8; v++) x[v] = own[v];
+        finish<HOW>(p, tile, row, column + i * 16, (begin ^ i * 32) + panel * PANEL_BYTES, x);
         UNROLL
         for (u32 j = 0; j < 24; j++) own[j] = own[j + 8];
       }
@@ -129,18 +128,26 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
     }
   }
 
-  // Two numbers in a row, as many eight rows below, and the same eight columns further.
-  template <bool ROWS>
+  // Makes and stores two results in a row, as many eight rows below, and the same eight columns further.
+  template <Stored HOW>
   DEVICE void finish(const GemmParams &p, const Tile &tile, u32 row, u32 column, u32 place, f32 (&x)[8]) {
+    constexpr bool PAIRS = HOW != Stored::EACH;
+    UNROLL
+    for (u32 i = 0; i < 2; i++) {
+      u32 bias = two<PAIRS>(tile.bias, column + i * 8, tile.bias ? p.n : 0);
+      UNROLL
+      for (u32 v = 0; v < 4; v++) x[i * 4 + v] = fma_(p.alpha, x[i * 4 + v], p.beta * half_of(bias, v % 2));
+    }
     if (p.residual) {
       Chunk own;
-      if constexpr (ROWS) own = load_blocks(place);
+      if constexpr (HOW == Stored::ROWS) own = load_blocks(place);
+      else
+        UNROLL for (u32 w = 0; w < 4; w++) {
+          u32 m = row + w % 2 * 8;
+          own.word[w] = two<PAIRS>(tile.residual + m * p.residual_row * 2, column + w / 2 * 8, m < p.m ? p.n : 0);
+        }
       UNROLL
-      for (u32 v = 0; v < 8; v++) {
-        u32 m = row + v / 2 % 2 * 8, n = column + v / 4 * 8 + v % 2;
-        if constexpr (ROWS) x[v] += half_of(own.word[v / 2], v % 2);
-        else if (m < p.m && n < p.n) x[v] += load_one<T, f32>(tile.residual, m * p.residual_row + n);
-      }
+      for (u32 v = 0; v < 8; v++) x[v] += half_of(own.word[v / 2], v % 2);
     }
     if (p.slope != 1) {
       UNROLL
@@ -157,10 +164,22 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
       words[w] = narrow_two(T{}, x[w * 2], x[w * 2 + 1]);
       u32 m = row + w % 2 * 8, n = column + w / 2 * 8;
       u16 *to = (u16 *)tile.out + (m * p.out_row + n);
-      if (!ROWS && m < p.m && n < p.n) to[0] = (u16)words[w];
-      if (!ROWS && m < p.m && n + 1 < p.n) to[1] = (u16)(words[w] >> 16);
+      if (HOW == Stored::ROWS || m >= p.m || n >= p.n) continue;
+      if constexpr (PAIRS) {
+        *(u32 *)to = words[w];
+      } else {
+        to[0] = (u16)words[w];
+        if (n + 1 < p.n) to[1] = (u16)(words[w] >> 16);
+      }
     }
-    if constexpr (ROWS) store_blocks(place, words);
+    if constexpr (HOW == Stored::ROWS) store_blocks(place, words);
+  }
+  // Two numbers of a row of so many, the first in the low half; 0 beyond its end.
+  template <bool PAIRS> DEVICE u32 two(u64 line, u32 column, u32 columns) {
+    if (column >= columns) return 0;
+    auto from = (const u16 *)line + column;
+    if constexpr (PAIRS) return *(const u32 *)from;
+    else return from[0] | (column + 1 < columns ? (u32)from[1] << 16 : 0);
   }
   DEVICE f32 half_of(u32 pair, u32 v) { return widen(bits<T>((u16)(pair >> v * 16))); }
 

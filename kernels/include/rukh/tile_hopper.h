@@ -9,6 +9,7 @@
 // first steps.
 #pragma once
 #include "arrive.h"
+#include "cluster.h"
 #include "results_hopper.h"
 #include "tma.h"
 
@@ -104,44 +105,54 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
     return place;
   }
 
+  // Behind all else, where there is room for as many sums as a group has.
+  METHOD u32 exchange() const { return empty + stages * 8 + WAVES * 8 + 16; }
+
+  // Where the next step goes: a stage, and how often all had been filled before.
+  struct Turn {
+    u32 stage = 0, turn = 0;
+    METHOD void next(u32 stages) {
+      if (++stage == stages) stage = 0, turn++;
+    }
+  };
+
   // Run by one work item: brings the operands of all tiles of this workgroup.
   METHOD void bring(const HopperParams &h, const TensorMap *maps) const {
-    u64 map_a = (u64)maps, map_b = (u64)(maps + 1);
+    Turn turn;
+    for (u32 id = group_id(), count = all(h); id < count; id += groups()) bring_tile(h, maps, find(h, id), turn);
+  }
+  METHOD void bring_tile(const HopperParams &h, const TensorMap *maps, const Place &at, Turn &turn) const {
     const GemmParams &p = h.product;
-    u32 count = all(h), stage = 0, turn = 0;
+    u64 map_a = (u64)maps, map_b = (u64)(maps + 1);
     bool by_k = p.b_row == 1;
-    for (u32 id = group_id(); id < count; id += groups()) {
-      Place at = find(h, id);
-      u32 za = at.matrix * h.next_a, zb = at.matrix * h.next_b;
-      u32 n = 0, tap = 0, block = 0;
-      i32 y = 0, x = 0;
+    u32 za = at.matrix * h.next_a, zb = at.matrix * h.next_b;
+    u32 n = 0, tap = 0, block = 0;
+    i32 y = 0, x = 0;
+    if (h.tap_steps) {
+      n = at.tile.row / h.positions;
+      u32 in_image = at.tile.row % h.positions;
+      y = (i32)(in_image / h.line_positions) * h.stride_y + h.first_y;
+      x = (i32)(in_image % h.line_positions) * h.stride_x + h.first_x;
+      tap = at.first_step / h.tap_steps, block = at.first_step % h.tap_steps;
+    }
+    for (u32 s = 0; s < at.steps; s++, turn.next(stages)) {
+      u32 to = base + turn.stage * STAGE_BYTES, arrives = full + turn.stage * 8, k = (at.first_step + s) * BK;
+      if (turn.turn > 0) wait_phase(empty + turn.stage * 8, (turn.turn - 1) % 2);
+      arrive_expecting(arrives, STAGE_BYTES);
       if (h.tap_steps) {
-        n = at.tile.row / h.positions;
-        u32 in_image = at.tile.row % h.positions;
-        y = (i32)(in_image / h.line_positions) * h.stride_y + h.first_y;
-        x = (i32)(in_image % h.line_positions) * h.stride_x + h.first_x;
-        tap = at.first_step / h.tap_steps, block = at.first_step % h.tap_steps;
-      }
-      for (u32 s = 0; s < at.steps; s++) {
-        u32 to = base + stage * STAGE_BYTES, arrives = full + stage * 8, k = (at.first_step + s) * BK;
-        if (turn > 0) wait_phase(empty + stage * 8, (turn - 1) % 2);
-        arrive_expecting(arrives, STAGE_BYTES);
-        if (h.tap_steps) {
-          u32 c = block * BK;
-          copy_taps(to, map_a, arrives, za + c, x, y, n, tap % h.line_taps * h.right, tap / h.line_taps * h.down);
-          copy_box(to + A_BYTES, map_b, arrives, c, tap, at.matrix * p.n + at.tile.column);
-          if (++block == h.tap_steps) block = 0, tap++;
+        u32 c = block * BK;
+        copy_taps(to, map_a, arrives, za + c, x, y, n, tap % h.line_taps * h.right, tap / h.line_taps * h.down);
+        copy_box(to + A_BYTES, map_b, arrives, c, tap, at.matrix * p.n + at.tile.column);
+        if (++block == h.tap_steps) block = 0, tap++;
+      } else {
+        copy_box(to, map_a, arrives, k, at.tile.row, za);
+        if (by_k) {
+          copy_box(to + A_BYTES, map_b, arrives, k, at.tile.column, zb);
         } else {
-          copy_box(to, map_a, arrives, k, at.tile.row, za);
-          if (by_k) {
-            copy_box(to + A_BYTES, map_b, arrives, k, at.tile.column, zb);
-          } else {
 #pragma unroll
-            for (u32 i = 0; i < BN / PANEL; i++)
-              copy_box(to + A_BYTES + i * BK * PANEL_LINE, map_b, arrives, at.tile.column + i * PANEL, k, zb);
-          }
+          for (u32 i = 0; i < BN / PANEL; i++)
+            copy_box(to + A_BYTES + i * BK * PANEL_LINE, map_b, arrives, at.tile.column + i * PANEL, k, zb);
         }
-        if (++stage == stages) stage = 0, turn++;
       }
     }
   }
@@ -248,7 +259,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
         }
       }
       if (h.by_rows) rows.store(p, at.tile, map_out, at.matrix, h.linear, sums);
-      else rows.template make_any<false>(p, at.tile, sums);
+      else rows.template make_any<Stored::EACH>(p, at.tile, sums);
     }
     rows.end();
   }
@@ -271,6 +282,68 @@ DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
   }
 }
 
+// A product whose tiles are few: a cluster of workgroups shares each, with a part of the steps for each workgroup. Sums go to
+// the workgroup that has their columns, which adds them in order.
+template <class T, u32 PARTS> DEVICE void product_in_clusters(const HopperParams &h, u64 parameters) {
+  typedef HopperTile<T, 1, 1, 64, false> Own;
+  constexpr u32 COUNT = 32 / PARTS;
+  const GemmParams &p = h.product;
+  u32 rank = rank_in_cluster();
+  Own own;
+  own.begin(h, (char *)dynamic_lds);
+  cluster_arrive();
+  typename Own::Place at = Own::find(h, group_id() / PARTS);
+  at.first_step = h.steps * rank / PARTS, at.steps = h.steps * (rank + 1) / PARTS - at.first_step;
+  if (item_id() >= Own::MULTIPLYING) {
+    typename Own::Turn turn;
+    if (item_id() == Own::MULTIPLYING) own.bring_tile(h, (const TensorMap *)parameters, at, turn);
+    wave_barrier();
+    cluster_wait(), cluster_arrive(), cluster_wait();
+    return;
+  }
+  find_matrix(p, at.tile, at.matrix, 2, 2, 2);
+  typename Own::Sums sums;
+#pragma unroll
+  for (u32 i = 0; i < 32; i++) sums[0][i] = 0;
+  auto beside = [] __attribute__((always_inline)) {};
+  if (p.b_row == 1) own.template multiply_steps<true>(at.steps, 0, 0, 0, 0, sums, beside);
+  else own.template multiply_steps<false>(at.steps, 0, 0, 0, 0, sums, beside);
+  // Everybody is there. By sender, then four sums at a time of each item.
+  cluster_wait();
+  u32 room = own.exchange(), place = item_id() * 16;
+#pragma unroll
+  for (u32 to = 0; to < PARTS; to++) {
+    u32 there = in_cluster(room, to) + rank * (COUNT / 4) * WAVE_GROUP * 16 + place;
+#pragma unroll
+    for (u32 i = 0; i < COUNT; i += 4) store_in_cluster(there + i / 4 * WAVE_GROUP * 16, sums[0] + to * COUNT + i);
+  }
+  cluster_arrive(), cluster_wait();
+  f32 all[COUNT];
+#pragma unroll
+  for (u32 i = 0; i < COUNT; i++) all[i] = 0;
+#pragma unroll
+  for (u32 i = 0; i < PARTS * COUNT; i++)
+    all[i % COUNT] += bits<f32>(load_chunk(room + i / 4 * WAVE_GROUP * 16 + place).word[i % 4]);
+  u32 lane = lane_id(), row = at.tile.row + Own::wave_row() + lane / 4;
+#pragma unroll
+  for (u32 i = 0; i < COUNT; i += 8) {
+    u32 column = at.tile.column + (rank * COUNT + i) * 2 + lane % 4 * 2;
+    f32 x[8];
+#pragma unroll
+    for (u32 v = 0; v < 8; v++) x[v] = all[i + v];
+    if (h.by_rows) Own::Rows::template finish<Stored::PAIRS>(p, at.tile, row, column, 0, x);
+    else Own::Rows::template finish<Stored::EACH>(p, at.tile, row, column, 0, x);
+  }
+}
+// The build gives such kernels their clusters (kernels/cluster.rs).
+#define CLUSTER_KERNEL(type, parts)                                                                                \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(WAVE_GROUP + WAVE, 2)))                          \
+  void gemm_##type##_hopper_64x64_cluster##parts(HopperParams p) {                                                 \
+    u64 parameters;                                                                                                \
+    FIND_PARAMETERS(gemm_##type##_hopper_64x64_cluster##parts, parameters);                                        \
+    product_in_clusters<type, parts>(p, parameters);                                                               \
+  }
+
 // The kernels of a type: groups that multiply, blocks of 64 rows of each, whether groups take turns, and the workgroups
 // that a processor has room for at most. Sizes of tiles are those of `providers/hip/gemm/hopper/sizes.rs`.
 #define PRODUCT_KERNEL(type, rows, columns, groups, rows64, turns, resident)                                       \
@@ -286,4 +359,6 @@ DEVICE void product_hopper(const HopperParams &h, u64 parameters) {
   PRODUCT_KERNEL(type, 128, 192, 2, 1, false, 1)                                                                   \
   PRODUCT_KERNEL(type, 128, 128, 2, 2, true, 1)                                                                    \
   PRODUCT_KERNEL(type, 64, 128, 1, 1, false, 2)                                                                    \
-  PRODUCT_KERNEL(type, 64, 64, 1, 1, false, 4)
+  PRODUCT_KERNEL(type, 64, 64, 1, 1, false, 4)                                                                     \
+  CLUSTER_KERNEL(type, 2)                                                                                          \
+  CLUSTER_KERNEL(type, 4)

@@ -65,6 +65,7 @@ impl Implicit {
             items: GROUP,
             adds_up: false,
             resident: 0,
+            cluster: 1,
             stages: 0,
         }
     }
@@ -99,8 +100,17 @@ impl Implicit {
         let (rows, columns, lds) = pick(unit, half, m, n, self.product.batch_count(), have);
         let name = if rows == 128 { self.names.large } else { None };
         let kernel = self.kernel(name.unwrap_or(self.names.small));
-        let tile =
-            TileKernel { kernel, rows, columns, lds, items: GROUP, adds_up: true, resident: 0, stages: 0 };
+        let tile = TileKernel {
+            kernel,
+            rows,
+            columns,
+            lds,
+            items: GROUP,
+            adds_up: true,
+            resident: 0,
+            cluster: 1,
+            stages: 0,
+        };
         (tile, self.product.wanted_parts(tile, unit, &Extra::default()))
     }
 

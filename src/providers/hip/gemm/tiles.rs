@@ -19,8 +19,10 @@ pub(in super::super) struct TileKernel {
     pub(in super::super) items: u32,
     /// Whether the kernel itself adds the parts of a split K.
     pub(in super::super) adds_up: bool,
-    /// Workgroups that a processor has room for, of a kernel of `hopper.rs`; else 0.
+    /// Workgroups that a processor has room for, of a kernel of `hopper`; else 0.
     pub(in super::super) resident: usize,
+    /// Workgroups that share a tile.
+    pub(in super::super) cluster: usize,
     /// Steps of K in workgroup memory, where the launch says them.
     pub(in super::super) stages: u32,
 }
@@ -140,6 +142,7 @@ pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKe
         items: GROUP,
         adds_up: true,
         resident: 0,
+        cluster: 1,
         stages: 0,
     })
 }
@@ -153,7 +156,17 @@ pub(super) fn all(ty: ElementType, shape: Shape, unit: Unit) -> Vec<TileKernel> 
     let tiles = sizes.into_iter().filter_map(|(name, rows, columns)| {
         let lds = if staged { stages(rows, columns) } else { 0 };
         let kernel = KernelName { family: names.family, name: name? };
-        Some(TileKernel { kernel, rows, columns, lds, items: GROUP, adds_up: true, resident: 0, stages: 0 })
+        Some(TileKernel {
+            kernel,
+            rows,
+            columns,
+            lds,
+            items: GROUP,
+            adds_up: true,
+            resident: 0,
+            cluster: 1,
+            stages: 0,
+        })
     });
     few(&names, ty, shape, unit).into_iter().chain(tiles).collect()
 }
@@ -172,6 +185,7 @@ fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileK
             items: GROUP,
             adds_up: false,
             resident: 0,
+            cluster: 1,
             stages: 0,
         });
     }
@@ -184,6 +198,7 @@ fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileK
         items: GROUP,
         adds_up: false,
         resident: 0,
+        cluster: 1,
         stages: 0,
     })
 }

@@ -34,6 +34,7 @@ fn tile(name: &'static std::ffi::CStr) -> TileKernel {
         items: GROUP,
         adds_up: false,
         resident: 0,
+        cluster: 1,
         stages: 0,
     }
 }

@@ -106,6 +106,8 @@ pub(in super::super) fn ranked(
             (best.0, size.tile(ty), best.1)
         })
         .collect();
+    // Clusters have no room beside each other, or nothing to share.
+    found.retain(|(time, ..)| time.is_finite());
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found.into_iter().map(|(_, tile, parts)| (tile, parts)).collect()
 }
@@ -194,9 +196,11 @@ pub(in super::super) fn plan_copies(
                 addresses.push((product + offset_of!(GemmParams, partial), sums));
                 addresses.push((product + offset_of!(GemmParams, arrived), Operand::Counters));
             }
-            // Workgroups stay: no more than the processors have room for.
+            // Workgroups stay, but for those of clusters: no more than the processors have room for.
             let room = plan.provider.unit().compute_units * tile.resident;
-            let grid = [(groups * parts).min(room), 1, 1];
+            let workgroups =
+                if tile.cluster > 1 { groups * tile.cluster } else { (groups * parts).min(room) };
+            let grid = [workgroups, 1, 1];
             plan.launch_with(tile.kernel, grid, tile.items, tile.lds, &params, &addresses)?;
             let [of_a, of_b] = copies.maps;
             let (of_out, of_residual) = rows.map_or((None, None), |(out, residual)| (Some(out), residual));

@@ -1,7 +1,24 @@
-//! What the build writes at the head of kernels for sm_90.
+//! What the build writes into kernels for sm_90.
 
+#[path = "../kernels/cluster.rs"]
+mod cluster;
 #[path = "../kernels/dependent.rs"]
 mod dependent;
+
+#[test]
+fn kernels_with_such_names_have_clusters() {
+    let kernel = |name: &str, directives: &str| {
+        format!(
+            ".visible .entry {name}(\n\t.param .b64 p\n)\n.maxntid 160, 1, 1{directives}\n{{\n\tret;\n}}\n"
+        )
+    };
+    let cluster = "\n.explicitcluster\n.reqnctapercluster 4, 1, 1";
+    let (a, b) = (kernel("a", ""), kernel("clusters", ""));
+    let text = a.clone() + &kernel("b_cluster4", "") + &b;
+    assert_eq!(cluster::with_clusters(&text), Ok(a + &kernel("b_cluster4", cluster) + &b));
+    let other = kernel("b_cluster4", "").replace("\n{", " {");
+    assert_eq!(cluster::with_clusters(&other), Err("b_cluster4".to_owned()));
+}
 
 #[test]
 fn every_kernel_waits_before_its_first_instruction() {
