@@ -118,7 +118,8 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
         f32 x[8];
         UNROLL
         for (u32 v = 0; v < 8; v++) x[v] = own[v];
-        finish<HOW>(p, tile, row, column + i * 16, (begin ^ i * 32) + panel * PANEL_BYTES, x);
+        u32 place = (begin ^ i * 32) + panel * PANEL_BYTES;
+        finish<HOW>(p, tile, row, column + i * 16, place, x, addends<HOW>(p, tile, row, column + i * 16, place));
         UNROLL
         for (u32 j = 0; j < 24; j++) own[j] = own[j + 8];
       }
@@ -128,26 +129,38 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
     }
   }
 
+  // Two numbers of the bias, those eight columns further, and what of the residual goes to each pair of `finish`.
+  struct Addends {
+    u32 bias[2], residual[4];
+  };
+  template <Stored HOW>
+  DEVICE Addends addends(const GemmParams &p, const Tile &tile, u32 row, u32 column, u32 place) {
+    constexpr bool PAIRS = HOW != Stored::EACH;
+    Addends own{};
+    if (tile.bias)
+      UNROLL for (u32 i = 0; i < 2; i++) own.bias[i] = two<PAIRS>(tile.bias, column + i * 8, p.n);
+    if (!p.residual) return own;
+    if constexpr (HOW == Stored::ROWS) {
+      Chunk blocks = load_blocks(place);
+      UNROLL
+      for (u32 w = 0; w < 4; w++) own.residual[w] = blocks.word[w];
+    } else {
+      UNROLL
+      for (u32 w = 0; w < 4; w++) {
+        u32 m = row + w % 2 * 8;
+        own.residual[w] = two<PAIRS>(tile.residual + m * p.residual_row * 2, column + w / 2 * 8, m < p.m ? p.n : 0);
+      }
+    }
+    return own;
+  }
+
   // Makes and stores two results in a row, as many eight rows below, and the same eight columns further.
   template <Stored HOW>
-  DEVICE void finish(const GemmParams &p, const Tile &tile, u32 row, u32 column, u32 place, f32 (&x)[8]) {
-    constexpr bool PAIRS = HOW != Stored::EACH;
+  DEVICE void finish(const GemmParams &p, const Tile &tile, u32 row, u32 column, u32 place, f32 (&x)[8], const Addends &own) {
     UNROLL
-    for (u32 i = 0; i < 2; i++) {
-      u32 bias = two<PAIRS>(tile.bias, column + i * 8, tile.bias ? p.n : 0);
-      UNROLL
-      for (u32 v = 0; v < 4; v++) x[i * 4 + v] = fma_(p.alpha, x[i * 4 + v], p.beta * half_of(bias, v % 2));
-    }
-    if (p.residual) {
-      Chunk own;
-      if constexpr (HOW == Stored::ROWS) own = load_blocks(place);
-      else
-        UNROLL for (u32 w = 0; w < 4; w++) {
-          u32 m = row + w % 2 * 8;
-          own.word[w] = two<PAIRS>(tile.residual + m * p.residual_row * 2, column + w / 2 * 8, m < p.m ? p.n : 0);
-        }
-      UNROLL
-      for (u32 v = 0; v < 8; v++) x[v] += half_of(own.word[v / 2], v % 2);
+    for (u32 v = 0; v < 8; v++) {
+      x[v] = fma_(p.alpha, x[v], p.beta * half_of(own.bias[v / 4], v % 2));
+      x[v] += half_of(own.residual[v / 2], v % 2);
     }
     if (p.slope != 1) {
       UNROLL
@@ -165,7 +178,7 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
       u32 m = row + w % 2 * 8, n = column + w / 2 * 8;
       u16 *to = (u16 *)tile.out + (m * p.out_row + n);
       if (HOW == Stored::ROWS || m >= p.m || n >= p.n) continue;
-      if constexpr (PAIRS) {
+      if constexpr (HOW == Stored::PAIRS) {
         *(u32 *)to = words[w];
       } else {
         to[0] = (u16)words[w];

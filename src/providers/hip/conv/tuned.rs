@@ -54,7 +54,7 @@ fn ways(conv: &Implicit, unit: Unit) -> Vec<(TileKernel, usize)> {
             items: GROUP,
             adds_up: true,
             resident: 0,
-            cluster: 1,
+            cluster: 0,
             stages: 0,
         })
     });

@@ -47,7 +47,9 @@ pub(in super::super) struct HopperParams {
     linear: u32,
     /// How far the residual's map moves from matrix to matrix.
     next_residual: u32,
-    unused: [u32; 4],
+    /// Whether results, bias and residual can be read in pairs.
+    pairs: u32,
+    unused: [u32; 3],
 }
 
 const _: () = assert!(size_of::<HopperParams>() == 1088);
@@ -106,7 +108,7 @@ pub(in super::super) fn ranked(
             (best.0, size.tile(ty), best.1)
         })
         .collect();
-    // Clusters have no room beside each other, or nothing to share.
+    // Some have no room at the same time, or nothing to share.
     found.retain(|(time, ..)| time.is_finite());
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found.into_iter().map(|(_, tile, parts)| (tile, parts)).collect()
@@ -179,6 +181,7 @@ pub(in super::super) fn plan_copies(
         by_rows: u32::from(rows.is_some()),
         linear: u32::from(rows.is_some() && is_linear(product)),
         next_residual: u32::from(residual_moves),
+        pairs: u32::from(product.n.is_multiple_of(PACK)),
         ..HopperParams::zeroed()
     };
     let mut addresses: Vec<(usize, Operand)> = product
