@@ -47,6 +47,12 @@ const NOTES: &[(&str, &str, &str)] = &[
     ("com.microsoft", "MatMulBnb4", "`transB` 1"),
     (
         "com.microsoft",
+        "PagedAttention",
+        "caches are of the queries' type (`k_quant_type`, `v_quant_type` NONE), with blocks of any size",
+    ),
+    ("com.microsoft", "SparseAttention", "past and present may be two buffers, which costs a copy"),
+    (
+        "com.microsoft",
         "MatMulNBits",
         "without `weight_prepacked`; `accuracy_level` 4 lets the CPU round `A` to 8 bits, block by block",
     ),
