@@ -52,13 +52,13 @@ DEVICE i32 int_at(u64 from, u64 at) { return ((const GLOBAL i32 *)from)[at]; }
 // Where a token stands.
 struct Place {
   u32 sequence;
-  // Among its sequence's keys, and how many these are. None where lengths are not allowed.
+  // Among its sequence's keys, and how many these are. −1 where lengths are not allowed.
   i64 position, total;
 };
 
 DEVICE Place no_place(const PagedParams &p) {
   report(p.errors, ERROR_INDEX);
-  return {0, 0, 0};
+  return {0, 0, -1};
 }
 
 DEVICE Place place_of(const PagedParams &p, u32 token) {
@@ -130,7 +130,7 @@ template <class T> DEVICE void paged_rows(const PagedParams &p) {
   u32 kind = part < p.kv_heads ? 1 : part < p.kv_heads * (1 + p.separate) ? 2 : 0;
   u32 head = kind == 1 ? part : kind == 2 ? part - p.kv_heads : part - p.kv_heads * (1 + p.separate);
   Place place = place_of(p, token);
-  live = live && (place.total > 0 || p.by_length);
+  live = live && place.total >= 0;
   i64 to = -1;
   if (live && kind) {
     i32 slot = p.slots ? int_at(p.slots, token) : 0;

@@ -34,7 +34,7 @@ impl Operator for FourBitFloatProduct {
             return Err(cx.input_error(0, "its rank is 0; allowed are ranks from 1"));
         };
         cx.equal(0, "its last dimension", &k, last)?;
-        cx.set_shape(0, [rows, &[n.clone()]].concat());
+        cx.set_shape(0, [rows, std::slice::from_ref(n)].concat());
         Ok(())
     }
 }

@@ -211,7 +211,7 @@ fn weights_of_four_bit_floats() {
             (16, 2, 0, 32),
         ] {
             for with in [false, true] {
-                let (bytes, blocks) = (k / 2, (k as usize).div_ceil(block));
+                let (bytes, blocks) = (k / 2, usize::div_ceil(k, block));
                 // From 1/8 to 1, some of them negative.
                 let scale = |i: usize| 0x20 + (i * 11 % 25) as u8 + if i % 5 == 4 { 0x80 } else { 0 };
                 let inputs = [
