@@ -3,6 +3,7 @@
 //! by that copy.
 
 mod caches;
+mod changes;
 mod tokens;
 
 use std::marker::PhantomData;
@@ -20,7 +21,8 @@ use crate::gemm::{Activate, Store};
 use crate::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
 use caches::{Pages, updated};
-use tokens::{Changes, Rows, Sequences};
+use changes::Changes;
+use tokens::{Rows, Sequences};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     dispatch!(node.input(0), T in [f32, f16, bf16] => {
@@ -112,7 +114,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Paged<T> {
         let pages = Pages { table: table.slice(), columns: table.shape()[1], rows, heads: kv_heads, size };
         let sequences =
             Sequences { starts: starts.slice(), pasts: pasts.slice(), slots: input(10).map(|s| s.slice()) };
-        sequences.check(q.shape()[0], &pages, blocks)?;
+        pages.check(&sequences, q.shape()[0], blocks)?;
         let change = Changes::new(&op, &input, size)?;
         change.check(&sequences)?;
 
@@ -137,7 +139,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Paged<T> {
         let Some(y) = y else { return Ok(()) };
         let q = Rows { data: q.slice::<T>(), first: 0, columns };
         let q = match change.of_queries() {
-            Some(change) => sequences.changed(cx.pool, q, change, [op.heads, size], queries),
+            Some(change) => change.apply_to_all(cx.pool, &sequences, q, [op.heads, size], queries),
             None => q,
         };
         let (k, y, width) = (&*k, y.slice::<T>(), op.heads * v_size);

@@ -1,10 +1,12 @@
 //! Keys and values in blocks.
 
+use crate::ops::OpError;
 use crate::tensor::TensorView;
 use crate::threads::Pool;
 
 use super::super::problem::Heads;
-use super::tokens::{Change, Rows, Sequences};
+use super::changes::Change;
+use super::tokens::{Rows, Sequences};
 use crate::gemm::{Activate, Store};
 use crate::loops::parallel::{GRAIN, Parts, split_mut};
 
@@ -35,6 +37,63 @@ pub(super) fn updated<'a, T: Copy + crate::tensor::Element>(
 }
 
 impl Pages<'_> {
+    /// Refuses what leads out of the tokens or out of caches of so many blocks.
+    pub(super) fn check(
+        &self,
+        sequences: &Sequences<'_>,
+        tokens: usize,
+        blocks: usize,
+    ) -> Result<(), OpError> {
+        let bad = |name: &str, given: i32, allowed: String| {
+            Err(OpError::Data(format!("{name} has {given}; allowed is {allowed}")))
+        };
+        let (mut least, last) = (0, sequences.starts.len() - 1);
+        for (i, &start) in sequences.starts.iter().enumerate() {
+            let tokens = tokens as i64;
+            let range = if i == last { tokens } else { least }..=if i == 0 { 0 } else { tokens };
+            if !range.contains(&start.into()) {
+                let allowed = format!(
+                    "{} to {}: it goes from 0 to {tokens}, the number of tokens, and never down",
+                    range.start(),
+                    range.end()
+                );
+                return bad("cumulative_sequence_length", start, allowed);
+            }
+            least = start.into();
+        }
+        for sequence in 0..sequences.count() {
+            let (new, room) = (sequences.tokens(sequence).len(), self.columns.saturating_mul(self.rows));
+            let past = sequences.pasts[sequence];
+            if past < 0 || (past as usize).saturating_add(new) > room {
+                let allowed = match room.checked_sub(new) {
+                    Some(most) => format!("0 to {most}"),
+                    None => "no number".into(),
+                };
+                let reason =
+                    format!("{allowed}: with {new} new tokens, block_table has room for {room} keys");
+                return bad("past_seqlens", past, reason);
+            }
+            // Blocks behind those that are used may be anything.
+            let used = if new == 0 { 0 } else { (past as usize + new).div_ceil(self.rows) };
+            let outside = |&&block: &&i32| block < 0 || block as usize >= blocks;
+            if let Some(&block) = self.of(sequence)[..used].iter().find(outside) {
+                let allowed = match blocks {
+                    0 => "nothing: key_cache has no block".into(),
+                    _ => format!("0 to {}, the blocks of key_cache less one", blocks - 1),
+                };
+                return bad("block_table", block, allowed);
+            }
+        }
+        let (slots, rows) = (sequences.slots.unwrap_or_default(), blocks.saturating_mul(self.rows));
+        match slots.iter().find(|&&slot| slot < -1 || slot >= 0 && slot as usize >= rows) {
+            Some(&slot) => {
+                let allowed = format!("-1 to {}, the rows of key_cache less one", rows as i64 - 1);
+                bad("slot_mapping", slot, allowed)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The blocks of one sequence.
     pub(super) fn of(&self, sequence: usize) -> &[i32] {
         &self.table[sequence * self.columns..][..self.columns]
