@@ -3,9 +3,9 @@
 //
 // Access: of the rows, 32 work items take one, its elements one beside the other. Of the attention, a workgroup takes a head of
 // a query: sixteen keys at a time, each by sixteen work items that read four elements beside each other, then what sixteen
-// running softmaxes summed is put together. Blocks that are hidden are not read.
-// Bound: keys and values once for each head of a query, from the caches of the chip where heads share them; with fewer heads of
-// queries than the chip has room for, how long one workgroup waits for memory.
+// running softmaxes summed is put together. Where these are fewer workgroups than the chip has room for, keys are cut into
+// parts of a workgroup each. Blocks that are hidden are not read.
+// Bound: keys and values once for each head of a query, from the caches of the chip where heads share them.
 #include "rukh/element.h"
 #include "rukh/math.h"
 #include "rukh/move.h"
@@ -15,6 +15,8 @@ struct PagedParams {
   u64 q, k, v, keys, values, y;
   // Queries that changed, [tokens][heads][size], or 0.
   u64 changed;
+  // What parts of the keys came to, [tokens][heads][splits] of a maximum, a sum and v_size sums of values.
+  u64 parts_of_keys;
   // The first token of each sequence, or 0: all have `queries`. Keys of the past of each, or with `by_length` of all.
   u64 starts, lengths;
   // The blocks of each sequence, or 0: each has one.
@@ -43,9 +45,10 @@ struct PagedParams {
   // Rows of a token that the first kernel writes, and whether it has values.
   u32 parts, separate;
   f32 scale, softcap, epsilon;
-  u32 unused;
+  // Parts of the keys.
+  u32 splits;
 };
-static_assert(sizeof(PagedParams) == 344, "the mirror in providers/hip/attention/paged.rs");
+static_assert(sizeof(PagedParams) == 352, "the mirror in providers/hip/attention/paged.rs");
 
 DEVICE i32 int_at(u64 from, u64 at) { return ((const GLOBAL i32 *)from)[at]; }
 
@@ -227,6 +230,11 @@ DEVICE bool sees(const PagedParams &p, u32 head, i64 position, u32 key) {
   return found;
 }
 
+// What a part of the keys of a token's head came to.
+DEVICE GLOBAL f32 *part_of_keys(const PagedParams &p, u64 row, u32 split) {
+  return (GLOBAL f32 *)p.parts_of_keys + (row * p.splits + split) * (2 + p.v_size);
+}
+
 template <class T> DEVICE void paged_attention(const PagedParams &p, PagedShared &shared) {
   u32 token = group_id() / p.heads, head = group_id() - token * p.heads;
   u32 chunk = group_id_y() * COLUMNS;
@@ -241,6 +249,11 @@ template <class T> DEVICE void paged_attention(const PagedParams &p, PagedShared
   i64 last = place.total, start = 0;
   if (p.causal && place.position + 1 < last) last = place.position + 1;
   if (p.window >= 0 && place.position > p.window) start = place.position - p.window;
+  if (p.splits > 1 && last > start) {
+    i64 rounds = (last - start + TEAMS - 1) / TEAMS, each = (rounds + p.splits - 1) / p.splits * TEAMS;
+    start += group_id_z() * each;
+    if (start + each < last) last = start + each;
+  }
 
   f32 most = -infinity(0.f), total = 0;
   f32 sums[EACH][TOGETHER] = {};
@@ -295,10 +308,11 @@ template <class T> DEVICE void paged_attention(const PagedParams &p, PagedShared
     UNROLL
     for (u32 e = 0; e < TOGETHER; e++) shared.sums[team][(n * LANES + lane) * TOGETHER + e] = sums[n][e];
   barrier();
-  f32 sink = p.sinks ? widen(((const T *)p.sinks)[head]) : -infinity(0.f);
+  bool whole = p.splits == 1;
+  f32 sink = p.sinks && whole ? widen(((const T *)p.sinks)[head]) : -infinity(0.f);
   most = sink;
   for (u32 t = 0; t < TEAMS; t++) most = shared.most[t] > most ? shared.most[t] : most;
-  total = p.sinks ? exp_(sink - most) : 0;
+  total = p.sinks && whole ? exp_(sink - most) : 0;
   f32 sum = 0;
   for (u32 t = 0; t < TEAMS; t++) {
     f32 factor = shared.most[t] == -infinity(0.f) ? 0 : exp_(shared.most[t] - most);
@@ -306,6 +320,12 @@ template <class T> DEVICE void paged_attention(const PagedParams &p, PagedShared
     sum += shared.sums[t][item_id()] * factor;
   }
   u32 column = chunk + item_id();
+  if (!whole) {
+    GLOBAL f32 *part = part_of_keys(p, group_id(), group_id_z());
+    if (column < p.v_size) part[2 + column] = sum;
+    if (column == 0) part[0] = most, part[1] = total;
+    return;
+  }
   if (column < p.v_size) ((T *)p.y)[((i64)token * p.heads + head) * p.v_size + column] = narrow<T>(total > 0 ? sum / total : 0);
 }
 static_assert(COLUMNS == GROUP, "a work item writes a column");
@@ -325,6 +345,29 @@ KERNEL(GROUP) paged_attention_bf16(PagedParams p) {
   SHARED static PagedShared shared;
   paged_attention<bf16>(p, shared);
 }
+
+// Puts the parts of the keys together: a work item a column.
+template <class T> DEVICE void paged_join(const PagedParams &p) {
+  u64 at = (u64)group_id() * GROUP + item_id(), row = at / p.v_size;
+  if (row >= (u64)p.tokens * p.heads) return;
+  u32 column = (u32)(at - row * p.v_size);
+  f32 sink = p.sinks ? widen(((const T *)p.sinks)[row % p.heads]) : -infinity(0.f), most = sink;
+  for (u32 i = 0; i < p.splits; i++) {
+    f32 part = part_of_keys(p, row, i)[0];
+    most = part > most ? part : most;
+  }
+  f32 total = p.sinks ? exp_(sink - most) : 0, sum = 0;
+  for (u32 i = 0; i < p.splits; i++) {
+    const GLOBAL f32 *part = part_of_keys(p, row, i);
+    f32 factor = part[0] == -infinity(0.f) ? 0 : exp_(part[0] - most);
+    total += part[1] * factor, sum += part[2 + column] * factor;
+  }
+  ((T *)p.y)[at] = narrow<T>(total > 0 ? sum / total : 0);
+}
+
+KERNEL(GROUP) paged_join_f32(PagedParams p) { paged_join<f32>(p); }
+KERNEL(GROUP) paged_join_f16(PagedParams p) { paged_join<f16>(p); }
+KERNEL(GROUP) paged_join_bf16(PagedParams p) { paged_join<bf16>(p); }
 
 // A cache as it was, where it does not stay where it is: 16 bytes a work item at a time.
 struct PagedCopyParams {

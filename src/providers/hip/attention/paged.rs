@@ -11,6 +11,7 @@ use crate::ops::attention::sparse::SparseAttention;
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
+use super::super::fill::groups;
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::super::{HipKernel, PlanBuilder};
 
@@ -24,6 +25,7 @@ struct PagedParams {
     values: u64,
     y: u64,
     changed: u64,
+    parts_of_keys: u64,
     starts: u64,
     lengths: u64,
     table: u64,
@@ -67,10 +69,10 @@ struct PagedParams {
     scale: f32,
     softcap: f32,
     epsilon: f32,
-    unused: u32,
+    splits: u32,
 }
 
-const _: () = assert!(size_of::<PagedParams>() == 344);
+const _: () = assert!(size_of::<PagedParams>() == 352);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -90,6 +92,10 @@ const UNIT: usize = 16;
 /// Work items that write a row, and columns of values that a workgroup sums.
 const ROW_TEAM: usize = 32;
 const COLUMNS: usize = 256;
+/// Workgroups that a processor should have, keys from which on a part of them is worth one, and parts at most.
+const RESIDENT: usize = 2;
+const PART: usize = 256;
+const MOST_PARTS: usize = 64;
 
 pub(super) fn build_paged(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let (ty, names) = names(node)?;
@@ -101,13 +107,13 @@ pub(super) fn build_sparse(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>,
     Ok(Box::new(Paged { form: Form::Sparse(*node.op()), ty, names }))
 }
 
-/// The kernel that writes new rows, and that of the attention.
-fn names(node: &NodeContext<'_>) -> Result<(ElementType, [&'static CStr; 2]), OpError> {
+/// The kernel that writes new rows, that of the attention, and the one that puts parts of the keys together.
+fn names(node: &NodeContext<'_>) -> Result<(ElementType, [&'static CStr; 3]), OpError> {
     let ty = node.input(0).ok_or_else(|| node.no_kernel())?;
     let names = match ty {
-        ElementType::F32 => [c"paged_rows_f32", c"paged_attention_f32"],
-        ElementType::F16 => [c"paged_rows_f16", c"paged_attention_f16"],
-        ElementType::BF16 => [c"paged_rows_bf16", c"paged_attention_bf16"],
+        ElementType::F32 => [c"paged_rows_f32", c"paged_attention_f32", c"paged_join_f32"],
+        ElementType::F16 => [c"paged_rows_f16", c"paged_attention_f16", c"paged_join_f16"],
+        ElementType::BF16 => [c"paged_rows_bf16", c"paged_attention_bf16", c"paged_join_bf16"],
         _ => return Err(node.no_kernel()),
     };
     Ok((ty, names))
@@ -121,7 +127,7 @@ enum Form {
 struct Paged {
     form: Form,
     ty: ElementType,
-    names: [&'static CStr; 2],
+    names: [&'static CStr; 3],
 }
 
 /// Parameters with what their addresses stand for.
@@ -175,8 +181,22 @@ impl HipKernel for Paged {
             return Ok(());
         }
         addresses.push((at!(y), Operand::Output(0)));
-        let chunks = (params.v_size as usize).div_ceil(COLUMNS);
-        plan.launch(kernel(self.names[1]), [tokens * heads, chunks, 1], &params, &addresses)
+        let v_size = params.v_size as usize;
+        let (queries, chunks) = (tokens * heads, v_size.div_ceil(COLUMNS));
+        // What a sequence has room for: the lengths are known on the device alone.
+        let room = (params.pages as usize).saturating_mul(params.rows as usize);
+        let wanted = RESIDENT * plan.provider.unit().compute_units / (queries * chunks).max(1);
+        let splits = wanted.min(room / PART).clamp(1, MOST_PARTS);
+        params.splits = splits as u32;
+        if splits > 1 {
+            let parts = plan.scratch(queries * splits * (2 + v_size) * size_of::<f32>());
+            addresses.push((at!(parts_of_keys), parts));
+        }
+        plan.launch(kernel(self.names[1]), [queries, chunks, splits], &params, &addresses)?;
+        match splits {
+            1 => Ok(()),
+            _ => plan.launch(kernel(self.names[2]), groups(queries * v_size), &params, &addresses),
+        }
     }
 
     fn caches(&self) -> &[(usize, usize)] {

@@ -158,6 +158,12 @@ fn paged_attention() {
         ("no new tokens", Paged { sequences: &[(5, 0), (20, 2), (7, 0)], ..PLAIN }),
         ("no token at all", Paged { sequences: &[(5, 0), (0, 0)], ..PLAIN }),
         ("far", Paged { sequences: &[(500, 1)], heads: [2, 1], size: 128, ..PLAIN }),
+        ("parts of the keys", Paged { sequences: &[(900, 1), (30, 2), (0, 1)], heads: [2, 1], ..PLAIN }),
+        (
+            "parts in a window",
+            Paged { more: &[("local_window_size", 300)], sequences: &[(900, 1), (3, 1)], ..everything },
+        ),
+        ("parts of latent keys", Paged { sequences: &[(700, 1)], heads: [1, 1], ..latent }),
         ("blocks of one key", Paged { rows: 1, sequences: &[(3, 2), (0, 4)], ..PLAIN }),
     ];
     for (what, case) in cases {
@@ -248,6 +254,7 @@ fn sparse_attention() {
         ("step of a group", Sparse { heads: [6, 1], layouts: 3, rotary: Some(false), size: 64, ..step }),
         ("rows", Sparse { rows: 9, block: 32, packed: true, ..step }),
         ("blocks of 128", Sparse { rows: 3, block: 128, ..step }),
+        ("parts", Sparse { room: 1200, lengths: [1111, 40], total: 1111, heads: [2, 2], ..step }),
     ];
     for ((what, case), ty) in cases.into_iter().flat_map(|case| ALL.map(|ty| (case, ty))) {
         let (attributes, inputs) = (case.attributes(), case.inputs(ty));
