@@ -83,8 +83,8 @@ DEVICE Place place_of(const PagedParams &p, u32 token) {
     else high = middle;
   }
   i64 start = int_at(p.starts, low), end = int_at(p.starts, low + 1), past = int_at(p.lengths, low);
-  i64 total = past + end - start;
-  if (start < 0 || start > token || end <= token || end > p.tokens || past < 0 || total > (i64)p.pages * p.rows)
+  i64 total = past + end - start, room = (i64)(p.pages < p.blocks ? p.pages : p.blocks) * p.rows;
+  if (start < 0 || start > token || end <= token || end > p.tokens || past < 0 || total > room)
     return no_place(p);
   return {low, past + token - start, total};
 }

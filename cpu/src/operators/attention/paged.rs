@@ -61,12 +61,11 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Paged<T> {
         let size = self.0.size(columns, shape(1).is_none());
         let value_size = self.0.value_size.unwrap_or(size);
         let wanted = |i: usize| outputs.get(i).is_some_and(Option::is_some);
-        // A table that is longer than its memory could be leads nowhere: there is no block.
-        let capacity = if blocks == 0 { Some(0) } else { rows.checked_mul(pages) };
-        let together = capacity.and_then(|keys| keys.checked_mul(heads)?.checked_mul(size));
-        let Some(together) = together else {
+        // No sequence has more keys than there are in the caches.
+        let together = [pages.min(blocks), rows, heads, size].into_iter().try_fold(1, usize::checked_mul);
+        let Some(together) = together.or((blocks == 0).then_some(0)) else {
             return Err(OpError::Data(format!(
-                "block_table has {pages} columns: with blocks of {rows} keys that is more than memory can hold"
+                "key_cache has {blocks} blocks of {rows} keys: that is more than memory can hold"
             )));
         };
         // What does not fit into a number has no element: another dimension is 0.

@@ -184,7 +184,7 @@ impl HipKernel for Paged {
         let v_size = params.v_size as usize;
         let (queries, chunks) = (tokens * heads, v_size.div_ceil(COLUMNS));
         // What a sequence has room for: the lengths are known on the device alone.
-        let room = (params.pages as usize).saturating_mul(params.rows as usize);
+        let room = (params.pages.min(params.blocks) as usize).saturating_mul(params.rows as usize);
         let wanted = RESIDENT * plan.provider.unit().compute_units / (queries * chunks).max(1);
         let splits = wanted.min(room / PART).clamp(1, MOST_PARTS);
         params.splits = splits as u32;

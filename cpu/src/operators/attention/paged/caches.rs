@@ -62,15 +62,17 @@ impl Pages<'_> {
             least = start.into();
         }
         for sequence in 0..sequences.count() {
-            let (new, room) = (sequences.tokens(sequence).len(), self.columns.saturating_mul(self.rows));
+            let new = sequences.tokens(sequence).len();
+            let room = self.columns.min(blocks).saturating_mul(self.rows);
             let past = sequences.pasts[sequence];
             if past < 0 || (past as usize).saturating_add(new) > room {
                 let allowed = match room.checked_sub(new) {
                     Some(most) => format!("0 to {most}"),
                     None => "no number".into(),
                 };
-                let reason =
-                    format!("{allowed}: with {new} new tokens, block_table has room for {room} keys");
+                let reason = format!(
+                    "{allowed}: with {new} new tokens, block_table and key_cache have room for {room} keys"
+                );
                 return bad("past_seqlens", past, reason);
             }
             // Blocks behind those that are used may be anything.
