@@ -21,6 +21,30 @@ def test_paged_attention_is_what_it_is_defined_as(provider, dtype):
             check(found, wanted, dtype, (seed, name, vars(case)))
 
 
+def test_sequences_are_what_grouped_attention_of_onnx_runtime_makes_of_each():
+    onnxruntime = pytest.importorskip("onnxruntime", reason="it computes what the results must be")
+    compared = 0
+    for seed in range(60):
+        case = Paged(seed)
+        if case.rotary is not None and (case.size % 16 or case.half % 8):
+            continue  # ONNX Runtime does not rotate such heads
+        case.norm = case.sinks = case.slots = False
+        case.causal, case.written = None, case.slot
+        model, given = case.model()
+        found = session(model, "cpu").run(None, given)[0]
+        for sequence in range(len(case.pasts)):
+            grouped, inputs = case.alone(sequence)
+            if grouped is None:
+                continue
+            theirs = onnxruntime.InferenceSession(grouped, providers=["CPUExecutionProvider"])
+            check(
+                found[case.sequence == sequence],
+                theirs.run(["y"], inputs)[0][0],
+                np.float32,
+                (seed, sequence),
+            )
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_paged_caches_stay_where_they_are(provider):
     """What a server does: caches are bound once, and each step writes its rows into them."""

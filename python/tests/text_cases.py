@@ -171,6 +171,30 @@ class Paged:
                 y[token, head] = weights @ values / total
         return [y.reshape(tokens, -1), *caches]
 
+    def alone(self, sequence):
+        """GroupQueryAttention of one sequence over a dense past; None where it has no new token."""
+        past, rows = int(self.pasts[sequence]), self.sequence == sequence
+        if not rows.any():
+            return None, None
+        places = [self.place(sequence, position) for position in range(past)]
+        flat = [cache.reshape(-1, self.kv_heads, self.size)[places] for cache in self.caches]
+        inputs = {
+            "qkv": self.qkv[rows][None],
+            "key": None,
+            "value": None,
+            "past_key": flat[0].swapaxes(0, 1)[None],
+            "past_value": flat[1].swapaxes(0, 1)[None],
+            "seqlens_k": np.array([past + rows.sum() - 1], np.int32),
+            "total_sequence_length": np.array([past + rows.sum()], np.int32),
+            "cos_cache": self.inputs()["cos_cache"],
+            "sin_cache": self.inputs()["sin_cache"],
+        }
+        attributes = self.attributes()
+        del attributes["is_causal"]
+        # There the window counts the query's own key too.
+        attributes["local_window_size"] = -1 if self.window < 0 else self.window + 1
+        return single_node("GroupQueryAttention", inputs, ["y", "k", "v"], self.dtype, **attributes)
+
     def model(self):
         outputs = ["output", "key_cache_out", "value_cache_out"]
         return single_node("PagedAttention", self.inputs(), outputs, self.dtype, **self.attributes())
