@@ -1,4 +1,5 @@
-// Products with a weight of 2, 4 or 8 bits whose blocks along K have a scale and a zero point each.
+// Products with a weight of 2, 4 or 8 bits whose blocks along K have a scale and a zero point each, or of 4-bit floats whose
+// blocks have an 8-bit float.
 //
 // Few rows: a wave takes one column of the result, its lanes 16 numbers of the weight at a time, which are
 // unpacked in registers. Bound: the bytes of the weight. More rows: the weight is unpacked to memory once, in
@@ -10,9 +11,13 @@ struct WeightParams {
   // takes; the last two and the bias may be 0. `out` is the result, or the weight unpacked to [n][k].
   u64 a, weight, scales, zeros, groups, bias, out, errors;
   u32 m, n, k, bits;
-  // Numbers of a block as a power of two, blocks of a row, bytes of its packed zero points, and their type.
+  // Numbers of a block as a power of two, blocks of a row, bytes of its packed zero points, and their type. Where that is
+  // FLOATS the weight is float4e2m1, its rows are as many bytes, the scales are float8e4m3fn, and `zeros` is the float that all
+  // share.
   u32 block, blocks, zero_bytes, zero_type;
 };
+// ONNX's number of float4e2m1.
+constexpr u32 FLOATS = 23;
 static_assert(sizeof(WeightParams) == 96, "the mirror in providers/hip/weight_only/mod.rs");
 
 constexpr u32 FEW_ROWS = 4, RUN = 16;
@@ -31,8 +36,37 @@ template <class T> DEVICE void scale_and_zero(const WeightParams &p, u32 row, u3
   }
 }
 
+DEVICE f32 from_e2m1(u32 code) {
+  u32 magnitude = code & 7;
+  f32 x = magnitude < 2 ? 0.5f * magnitude : bits<f32>((magnitude + 252) << 22);
+  return code & 8 ? -x : x;
+}
+
+DEVICE f32 from_e4m3(u32 code) {
+  u32 magnitude = code & 127;
+  f32 x = magnitude < 8 ? magnitude / 512.f : magnitude == 127 ? __builtin_nanf("") : bits<f32>((magnitude + 960) << 20);
+  return code & 128 ? -x : x;
+}
+
+// As `unpack`, of floats.
+DEVICE void unpack_floats(const WeightParams &p, u32 row, u32 k, f32 (&to)[RUN]) {
+  const u8 *from = (const u8 *)p.weight + (u64)row * p.zero_bytes + k / 2;
+  f32 scale = from_e4m3(((const u8 *)p.scales)[(u64)row * p.blocks + (k >> p.block)]) * *(const f32 *)p.zeros;
+  u32 word[2] = {};
+  if (k + RUN <= p.k && (u64)from % 4 == 0) {
+    word[0] = ((const u32 *)from)[0], word[1] = ((const u32 *)from)[1];
+  } else {
+#pragma unroll
+    for (u32 i = 0; i < RUN / 2; i++)
+      if (k + i * 2 < p.k) word[i / 4] |= (u32)from[i] << i % 4 * 8;
+  }
+#pragma unroll
+  for (u32 i = 0; i < RUN; i++) to[i] = from_e2m1(word[i / 8] >> i % 8 * 4 & 15) * scale;
+}
+
 // Sixteen numbers of a row from `k`, a multiple of 16, on.
 template <class T> DEVICE void unpack(const WeightParams &p, u32 row, u32 k, f32 (&to)[RUN]) {
+  if (p.zero_type == FLOATS) return unpack_floats(p, row, k, to);
   const u8 *from = (const u8 *)p.weight + (((u64)row * p.blocks << p.block) + k) / 8 * p.bits;
   f32 scale, zero;
   scale_and_zero<T>(p, row, k >> p.block, scale, zero);

@@ -18,8 +18,10 @@ const FAMILIES: &[&[Declaration]] = &[
     super::attention::flex::DECLARATIONS,
     super::attention::group_query::DECLARATIONS,
     super::attention::multi_head::DECLARATIONS,
+    super::attention::paged::DECLARATIONS,
     super::attention::recurrent::DECLARATIONS,
     super::attention::rotary::DECLARATIONS,
+    super::attention::sparse::DECLARATIONS,
     super::binary::DECLARATIONS,
     super::cast::DECLARATIONS,
     super::channels_last::DECLARATIONS,
@@ -91,6 +93,7 @@ const FAMILIES: &[&[Declaration]] = &[
     super::unpool::DECLARATIONS,
     super::variadic::DECLARATIONS,
     super::weight_only::DECLARATIONS,
+    super::weight_only::four_bit_float::DECLARATIONS,
     super::weight_only::gather::DECLARATIONS,
 ];
 

@@ -44,7 +44,19 @@ const NOTES: &[(&str, &str, &str)] = &[
         "GroupQueryAttention",
         "caches are floats (`k_quant_type`, `v_quant_type` NONE); without `sliding_window_cache`",
     ),
+    (
+        "com.microsoft",
+        "MatMulBlockQuantizedFp4Weight",
+        "on GPUs with a `block_size` that is a power of two from 16 on; `input_scale` changes nothing",
+    ),
     ("com.microsoft", "MatMulBnb4", "`transB` 1"),
+    (
+        "com.microsoft",
+        "PagedAttention",
+        "caches are of the queries' type (`k_quant_type`, `v_quant_type` NONE), with blocks of any size; new rows are in \
+         the outputs, which may be bound to the memory of the inputs",
+    ),
+    ("com.microsoft", "SparseAttention", "past and present may be two buffers, which costs a copy"),
     (
         "com.microsoft",
         "MatMulNBits",

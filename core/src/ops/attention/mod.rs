@@ -4,8 +4,10 @@ pub mod flex;
 pub mod group_query;
 pub mod multi_head;
 pub mod packed;
+pub mod paged;
 pub mod recurrent;
 pub mod rotary;
+pub mod sparse;
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
-//! Products of floats with a weight of a few bits (domain com.microsoft): MatMulNBits, MatMulBnb4.
+//! Products of floats with a weight of a few bits (domain com.microsoft): MatMulNBits, MatMulBnb4,
+//! MatMulBlockQuantizedFp4Weight.
 
+pub mod four_bit_float;
 pub mod gather;
 
 use std::sync::Arc;

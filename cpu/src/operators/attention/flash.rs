@@ -137,7 +137,9 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
             for tile in (0..m).step_by(QUERIES) {
                 let (first, m) = (rows.start + tile, QUERIES.min(m - tile));
                 let seen = p.mask.visible(batch, first..first + m, p.keys);
-                if scores.is_none() && (seen.end <= start || start + n <= seen.start) {
+                let hidden = seen.end <= start || start + n <= seen.start;
+                let skips = || p.mask.skips([batch, head], first..first + m, start..start + n, p.keys);
+                if scores.is_none() && (hidden || skips()) {
                     continue;
                 }
                 let s = &mut s[..m * n];

@@ -1,4 +1,4 @@
-//! GroupQueryAttention of com.microsoft.
+//! GroupQueryAttention of com.microsoft, and SparseAttention, which is the same with blocks of keys that are hidden.
 
 use std::marker::PhantomData;
 
@@ -7,14 +7,16 @@ use num_traits::{AsPrimitive, Float, Zero};
 use crate::ops::OpError;
 use crate::ops::attention::Scores;
 use crate::ops::attention::group_query::GroupQueryAttention;
+use crate::ops::attention::sparse::SparseAttention;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
+use super::blocks::BlockMask;
 use super::extent::Extent;
 use super::flash::attention;
 use super::gather::{Change, Operand, Past};
 use super::mask::{Lengths, Mask, MaskTensor};
 use super::problem::{Heads, Problem, ScoreOutput, Sink, head_strides};
-use super::rotary::rotate;
+use super::rotary::{normalise, rotate};
 use crate::gemm::{Activate, Store};
 use crate::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
@@ -22,11 +24,35 @@ use crate::loops::parallel::Parts;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
-        Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T>(*node.op(), PhantomData))))
+        Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T> { op: *node.op(), block: None, _type: PhantomData })))
     }, else Err(node.no_kernel()))
 }
 
-struct GroupQuery<T>(GroupQueryAttention, PhantomData<fn(T)>);
+pub(super) fn build_sparse(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let &SparseAttention { heads, kv_heads, scale, rotary, block } = node.op();
+    let op = GroupQueryAttention {
+        heads,
+        kv_heads,
+        scale,
+        softcap: 0.0,
+        causal: true,
+        window: None,
+        smooth: false,
+        rotary,
+        scores: None,
+        norm_epsilon: 0.0,
+    };
+    dispatch!(node.input(0), T in [f32, f16, bf16] => {
+        Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T> { op, block: Some(block), _type: PhantomData })))
+    }, else Err(node.no_kernel()))
+}
+
+struct GroupQuery<T> {
+    op: GroupQueryAttention,
+    /// Keys of a block, of SparseAttention.
+    block: Option<usize>,
+    _type: PhantomData<fn(T)>,
+}
 
 impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
     fn algorithm(&self) -> &'static str {
@@ -38,18 +64,19 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
         inputs: &[Option<Argument<'_>>],
         outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
-        let given = |i: usize| inputs.get(i).copied().flatten();
+        let given = |i: usize| inputs.get(self.place(i)?).copied().flatten();
         let Some(&[batch, rows, columns]) = given(0).map(|q| q.shape) else { return Ok(Prepared::default()) };
-        let size = self.0.size(columns, given(1).is_none());
+        let size = self.op.size(columns, given(1).is_none());
         let past = given(3).map_or(0, |p| p.shape[2]);
         // Without an output for them, keys need as much room as the longest sample.
         let present = outputs.get(1).copied().flatten().or(outputs.get(2).copied().flatten());
+        let kept = self.block.and(given(3)).map(|past| past.shape[2]);
         let total = given(6).and_then(|t| t.value).and_then(|t| t.slice::<i32>().first().copied());
-        let capacity = present.map(|shape| shape[2]).or(total.map(|t| past.max(t.max(0) as usize)));
+        let capacity = present.map(|shape| shape[2]).or(kept).or(total.map(|t| past.max(t.max(0) as usize)));
         let mut extent = Extent {
             batch,
-            heads: self.0.heads,
-            kv_heads: self.0.kv_heads,
+            heads: self.op.heads,
+            kv_heads: self.op.kv_heads,
             queries: rows,
             new: rows,
             size,
@@ -76,17 +103,25 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let extent = *cx.state::<Extent>();
-        let op = self.0;
-        let input = |i: usize| inputs.get(i).copied().flatten();
+        let op = self.op;
+        let input = |i: usize| inputs.get(self.place(i)?).copied().flatten();
         let mut slots = outputs.iter_mut().map(Option::as_mut);
         let mut slot = || slots.next().flatten();
         let (Some(y), k_out, v_out, scores) = (slot(), slot(), slot(), slot()) else { return Ok(()) };
         let (Some(q), Some(last), Some(total)) = (input(0), input(5), input(6)) else { return Ok(()) };
         let Extent { batch, heads, kv_heads, queries, size, capacity, .. } = extent;
-        let lengths = Lengths::Last(last.slice::<i32>());
+        let lengths = match self.block {
+            Some(_) => Lengths::Keys(last.slice::<i32>()),
+            None => Lengths::Last(last.slice::<i32>()),
+        };
         let keys = total.slice::<i32>().first().copied().unwrap_or(0);
         let prompt = keys as i64 == queries as i64;
         let keys = check_lengths(lengths, keys, prompt, &extent)?;
+        let given = |i: usize| inputs.get(i).copied().flatten();
+        let blocks = match (self.block, given(5), given(6)) {
+            (Some(block), Some(rows), Some(columns)) => Some(BlockMask::new(block, rows, columns, keys)?),
+            _ => None,
+        };
         let past = move |sample: usize| if prompt { 0 } else { lengths.get(sample) - queries };
 
         let change = Changes::new(&op, &input, (lengths, prompt), &past, &extent)?;
@@ -120,7 +155,8 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
                 return new.append(&past, change, capacity, out);
             }
             let data = input(i).map(|view| view.slice());
-            let past = data.map(|data| Past { data, capacity: extent.past, rows: &past, whole: false });
+            let past =
+                data.map(|data| Past { data, capacity: extent.past, rows: &past, whole: blocks.is_some() });
             new.gather(cx.pool, past, change, capacity, out)
         };
         let k_change: Option<Change<'_, T>> = if moved { Some(&k_change) } else { None };
@@ -146,6 +182,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
             mask: Mask {
                 tensor: input(10).map(MaskTensor::new),
                 padding: None,
+                blocks,
                 causal: op.causal,
                 window: [op.window.map(|n| n - 1), None],
                 offset: 0,
@@ -175,9 +212,21 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
 }
 
 impl<T> GroupQuery<T> {
+    /// The operator's input that is GroupQueryAttention's input `i`.
+    fn place(&self, i: usize) -> Option<usize> {
+        match (self.block, i) {
+            (None, _) | (_, 0..=4) => Some(i),
+            // Lengths of the samples and of the longest, cosines, sines.
+            (_, 5) => Some(8),
+            (_, 6) => Some(7),
+            (_, 7 | 8) => Some(i + 2),
+            _ => None,
+        }
+    }
+
     /// Whether queries and keys are not taken as they come.
     fn changes(&self, normalised: bool) -> bool {
-        self.0.rotary.is_some() || normalised
+        self.op.rotary.is_some() || normalised
     }
 }
 
@@ -190,14 +239,23 @@ fn check_lengths(lengths: Lengths<'_>, total: i32, prompt: bool, extent: &Extent
              room in the caches"
         )));
     }
+    if let Lengths::Keys(given) = lengths
+        && let Some(length) = given.iter().find(|&&length| length < 0)
+    {
+        let reason = format!("key_total_sequence_lengths has {length}; allowed are numbers from 0");
+        return Err(OpError::Data(reason));
+    }
     let total = total as usize;
     let (least, most) = if prompt { (0, total) } else { (queries, total.min(past + queries)) };
     match (0..batch).map(|sample| lengths.get(sample)).find(|length| !(least..=most).contains(length)) {
-        Some(length) => Err(OpError::Data(format!(
+        Some(length) if matches!(lengths, Lengths::Last(_)) => Err(OpError::Data(format!(
             "seqlens_k has {}; allowed is {} to {}: one less than each sample's keys",
             length as i64 - 1,
             least as i64 - 1,
             most as i64 - 1
+        ))),
+        Some(length) => Err(OpError::Data(format!(
+            "key_total_sequence_lengths has {length}; allowed is {least} to {most}"
         ))),
         None => Ok(total),
     }
@@ -280,10 +338,7 @@ impl<'a, T: Store<Compute: Activate>> Changes<'a, T> {
     /// Changes one row of queries (`weight` 14) or keys (15).
     fn apply(&self, weight: usize, sample: usize, row: usize, y: &mut [T]) {
         if let Some(weight) = self.weights[weight - 14] {
-            let squares = y.iter().fold(T::Compute::zero(), |sum, x| sum + x.load() * x.load());
-            let mean = squares / T::Compute::of(y.len() as f32) + T::Compute::of(self.epsilon);
-            let factor = mean.sqrt().recip();
-            y.iter_mut().zip(weight).for_each(|(y, w)| *y = T::store(y.load() * factor * w.load()));
+            normalise(weight, self.epsilon, y);
         }
         if let Some(rotation) = &self.rotation {
             let at = rotation.position(sample, row).unwrap_or(0) as usize * rotation.half;

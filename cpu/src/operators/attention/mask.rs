@@ -6,6 +6,7 @@ use num_traits::Float;
 
 use crate::tensor::{Bool, ElementType, TensorView, bf16, f16};
 
+use super::blocks::BlockMask;
 use super::padding::Padding;
 use crate::gemm::Activate;
 
@@ -13,6 +14,7 @@ use crate::gemm::Activate;
 pub(super) struct Mask<'a> {
     pub(super) tensor: Option<MaskTensor<'a>>,
     pub(super) padding: Option<Padding<'a>>,
+    pub(super) blocks: Option<BlockMask<'a>>,
     pub(super) causal: bool,
     /// Keys to the left and right of a query's position.
     pub(super) window: [Option<usize>; 2],
@@ -30,6 +32,8 @@ pub(super) enum Lengths<'a> {
     Counts(&'a [i64]),
     /// Indices of the last valid key.
     Last(&'a [i32]),
+    /// Numbers of valid keys.
+    Keys(&'a [i32]),
 }
 
 impl Lengths<'_> {
@@ -37,6 +41,7 @@ impl Lengths<'_> {
         match self {
             Lengths::Counts(counts) => counts[batch].max(0) as usize,
             Lengths::Last(last) => (last[batch] as i64 + 1).max(0) as usize,
+            Lengths::Keys(counts) => counts[batch].max(0) as usize,
         }
     }
 }
@@ -124,15 +129,37 @@ impl Mask<'_> {
         self.tensor.is_none() && self.padding.is_none()
     }
 
-    /// The keys that one query may see by position.
-    fn range(&self, batch: usize, query: usize, keys: usize) -> Range<usize> {
-        // Of all keys; `keys` may be the first of them only.
-        let length = self.lengths.map_or(keys, |lengths| lengths.get(batch));
+    /// The valid keys of a sample, of all; `keys` may be the first of them only.
+    fn length(&self, batch: usize, keys: usize) -> usize {
+        self.lengths.map_or(keys, |lengths| lengths.get(batch))
+    }
+
+    /// The position of a query among the keys.
+    fn position(&self, batch: usize, query: usize, keys: usize) -> isize {
         let offset = match self.aligned_to_length {
-            Some(queries) => length as isize - queries as isize,
+            Some(queries) => self.length(batch, keys) as isize - queries as isize,
             None => self.offset,
         };
-        let position = query as isize + offset;
+        query as isize + offset
+    }
+
+    /// Whether blocks are hidden so that no query of a head sees one of these keys.
+    pub(super) fn skips(
+        &self,
+        [batch, head]: [usize; 2],
+        queries: Range<usize>,
+        keys: Range<usize>,
+        all: usize,
+    ) -> bool {
+        let Some(blocks) = &self.blocks else { return false };
+        let position = |query: usize| self.position(batch, query, all).max(0) as usize;
+        blocks.hides_all(head, position(queries.start)..position(queries.end), keys)
+    }
+
+    /// The keys that one query may see by position.
+    fn range(&self, batch: usize, query: usize, keys: usize) -> Range<usize> {
+        let length = self.length(batch, keys);
+        let position = self.position(batch, query, keys);
         let end = |limit: isize| limit.clamp(0, keys as isize) as usize;
         let mut range = 0..length.min(keys);
         if self.causal {
@@ -174,5 +201,9 @@ impl Mask<'_> {
         let last = range.end.saturating_sub(start).clamp(first, row.len());
         row[..first].fill(<C as Float>::neg_infinity());
         row[last..].fill(<C as Float>::neg_infinity());
+        if let Some(blocks) = &self.blocks {
+            let position = self.position(batch, query, start + row.len()).max(0) as usize;
+            blocks.add(head, position, start, row);
+        }
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! `linear` has no softmax, and so a state instead of keys.
 
+mod blocks;
 mod causal_conv;
 mod exponentials;
 mod extent;
@@ -22,6 +23,7 @@ mod linear;
 mod mask;
 mod multi_head;
 mod padding;
+mod paged;
 mod problem;
 mod projected;
 mod rotary;
@@ -58,6 +60,8 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MultiHeadAttention", multi_head::build).domain(MICROSOFT),
     Entry::new("DecoderMaskedMultiHeadAttention", multi_head::build).domain(MICROSOFT),
     Entry::new("GroupQueryAttention", group_query::build).domain(MICROSOFT),
+    Entry::new("SparseAttention", group_query::build_sparse).domain(MICROSOFT),
+    Entry::new("PagedAttention", paged::build).domain(MICROSOFT),
 ];
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -215,6 +219,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
                     false => mask,
                 }),
                 padding: None,
+                blocks: None,
                 causal: self.op.causal,
                 window: self.op.window,
                 offset: past as isize,

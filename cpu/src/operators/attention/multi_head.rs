@@ -254,6 +254,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for MultiHead<T> {
             mask: Mask {
                 tensor: input(at.attention_bias).map(MaskTensor::new),
                 padding,
+                blocks: None,
                 causal: options.causal,
                 window: [None; 2],
                 offset: past as isize,

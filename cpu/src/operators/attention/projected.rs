@@ -142,6 +142,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Projected<T> {
             mask: Mask {
                 tensor: input(5).map(MaskTensor::new),
                 padding,
+                blocks: None,
                 causal: options.causal,
                 window: [None; 2],
                 offset: past as isize,

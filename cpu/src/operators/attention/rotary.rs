@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use num_traits::{Float, Zero};
+
 use crate::ops::OpError;
 use crate::ops::attention::RotaryEmbedding;
 use crate::ops::attention::rotary::RotaryHeads;
@@ -167,6 +169,14 @@ impl<'a> Positions<'a> {
             Positions::First { positions } => positions[0] as usize + step,
         }
     }
+}
+
+/// Divides a row by the root of its mean square plus `epsilon`, and multiplies it with weights.
+pub(super) fn normalise<T: Store<Compute: Activate>>(weight: &[T], epsilon: f32, y: &mut [T]) {
+    let squares = y.iter().fold(T::Compute::zero(), |sum, x| sum + x.load() * x.load());
+    let mean = squares / T::Compute::of(y.len() as f32) + T::Compute::of(epsilon);
+    let factor = mean.sqrt().recip();
+    y.iter_mut().zip(weight).for_each(|(y, w)| *y = T::store(y.load() * factor * w.load()));
 }
 
 /// Rotates the leading `2 · cosines.len()` elements of a head.

@@ -12,6 +12,7 @@
 
 mod columns;
 mod dots;
+mod four_bit_float;
 mod gather;
 mod many;
 mod packed;
@@ -39,6 +40,7 @@ use weights::{Codes, FP4, NBits, NF4, Weights, Zeros};
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMulNBits", build_nbits).domain("com.microsoft"),
     Entry::new("MatMulBnb4", build_codes).domain("com.microsoft"),
+    Entry::new("MatMulBlockQuantizedFp4Weight", four_bit_float::build).domain("com.microsoft"),
     Entry::new("GatherBlockQuantized", gather::build).domain("com.microsoft"),
 ];
 

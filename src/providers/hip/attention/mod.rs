@@ -8,8 +8,10 @@ mod group_query;
 mod heads;
 mod multi_head;
 mod padding;
+mod paged;
 mod params;
 mod projected;
+mod recurrent;
 mod rotary;
 mod scores;
 mod shapes;
@@ -32,12 +34,18 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("Attention", build),
     Entry::new("Attention", build).domain("rukh"),
     Entry::new("Attention", projected::build).domain("com.microsoft"),
+    Entry::new("CausalConvWithState", recurrent::build_causal),
+    Entry::new("CausalConvWithState", recurrent::build_causal).domain("com.microsoft"),
     Entry::new("DecoderMaskedMultiHeadAttention", multi_head::build).domain("com.microsoft"),
     Entry::new("GroupQueryAttention", group_query::build).domain("com.microsoft"),
+    Entry::new("LinearAttention", recurrent::build_linear),
+    Entry::new("LinearAttention", recurrent::build_linear).domain("com.microsoft"),
     Entry::new("MultiHeadAttention", multi_head::build).domain("com.microsoft"),
+    Entry::new("PagedAttention", paged::build_paged).domain("com.microsoft"),
     Entry::new("RotaryEmbedding", rotary::build),
     Entry::new("RotaryEmbedding", rotary::build_heads).domain("rukh"),
     Entry::new("RotaryEmbedding", rotary::build).domain("com.microsoft"),
+    Entry::new("SparseAttention", paged::build_sparse).domain("com.microsoft"),
 ];
 
 fn is_float(ty: ElementType) -> bool {

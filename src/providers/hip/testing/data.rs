@@ -41,3 +41,20 @@ pub(in super::super) fn tolerance(ty: ElementType) -> f64 {
         _ => 1e-12,
     }
 }
+
+/// Floats from `low` to `high` in no order, others for each seed.
+pub(in super::super) fn between(
+    ty: ElementType,
+    shape: &[usize],
+    [low, high]: [f32; 2],
+    seed: u32,
+) -> Option<Value> {
+    let count = shape.iter().product::<usize>() as u32;
+    let at = |i: u32| (i + 1 + 7919 * seed).wrapping_mul(2_654_435_761).rotate_left(9).wrapping_mul(40_503);
+    let float = (0..count).map(|i| low + (high - low) * (at(i) >> 8) as f32 / (1 << 24) as f32);
+    match ty {
+        ElementType::F16 => tensor(shape, float.map(f16::from_f32)),
+        ElementType::BF16 => tensor(shape, float.map(bf16::from_f32)),
+        _ => tensor(shape, float),
+    }
+}

@@ -1,6 +1,8 @@
-//! MatMulNBits, alone or with an RMS normalisation before it and a gated unit behind it: of few rows one launch of
-//! `kernels/weight_gemv_*.hip`, of others launches of `kernels/weight_only.hip` with the rest one after the other.
+//! MatMulBlockQuantizedFp4Weight, and MatMulNBits, alone or with an RMS normalisation before it and a gated unit behind it.
+//! MatMulNBits of few rows is one launch of `kernels/weight_gemv_*.hip`; others are launches of `kernels/weight_only.hip` with
+//! the rest one after the other.
 
+mod four_bit_float;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ use super::norm::{Rms, launch_rms};
 use super::{Entry, HipKernel, PlanBuilder, map};
 
 pub(super) const KERNELS: &[Entry] = &[
+    Entry::new("MatMulBlockQuantizedFp4Weight", four_bit_float::build).domain("com.microsoft"),
     Entry::new("MatMulNBits", build_product).domain("com.microsoft"),
     Entry::new("PackedProjection", build_projection).domain("rukh"),
 ];
@@ -78,16 +81,21 @@ fn build_projection(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpErro
 
 fn build(node: &NodeContext<'_>, op: PackedProjection) -> Result<Box<dyn HipKernel>, OpError> {
     let ty = node.input(X).ok_or_else(|| node.no_kernel())?;
-    let names = match ty {
-        ElementType::F32 => [c"weight_few_f32", c"weight_unpack_f32"],
-        ElementType::F16 => [c"weight_few_f16", c"weight_unpack_f16"],
-        ElementType::BF16 => [c"weight_few_bf16", c"weight_unpack_bf16"],
-        _ => return Err(node.no_kernel()),
-    };
+    let names = names(ty).ok_or_else(|| node.no_kernel())?;
     let function = |unit: GatedUnit| gate_function(unit.activation).ok_or_else(|| node.no_kernel());
     let gate = op.gate.map(function).transpose()?;
     let zero_type = node.input(ZEROS).unwrap_or(ElementType::U8) as u32;
     Ok(Box::new(WeightKernel { op, gate, ty, zero_type, names }))
+}
+
+/// Of the kernel for few rows, and of the one that unpacks.
+fn names(ty: ElementType) -> Option<[&'static CStr; 2]> {
+    Some(match ty {
+        ElementType::F32 => [c"weight_few_f32", c"weight_unpack_f32"],
+        ElementType::F16 => [c"weight_few_f16", c"weight_unpack_f16"],
+        ElementType::BF16 => [c"weight_few_bf16", c"weight_unpack_bf16"],
+        _ => return None,
+    })
 }
 
 struct WeightKernel {

@@ -194,3 +194,39 @@ fn one_by_one(
     results.extend(sum);
     results
 }
+
+#[test]
+fn weights_of_four_bit_floats() {
+    let name = "MatMulBlockQuantizedFp4Weight";
+    for ty in [ElementType::F32, ElementType::F16, ElementType::BF16] {
+        for (block, m, n, k) in [
+            (16, 1, 9, 32),
+            (16, 3, 33, 130),
+            (32, 4, 5, 4096),
+            (64, 70, 20, 96),
+            (16, 5, 7, 34),
+            (128, 9, 70, 512),
+            (16, 1, 3, 0),
+            (16, 0, 3, 32),
+            (16, 2, 0, 32),
+        ] {
+            for with in [false, true] {
+                let (bytes, blocks) = (k / 2, usize::div_ceil(k, block));
+                // From 1/8 to 1, some of them negative.
+                let scale = |i: usize| 0x20 + (i * 11 % 25) as u8 + if i % 5 == 4 { 0x80 } else { 0 };
+                let inputs = [
+                    small_integers(ty, &[m, k]),
+                    pattern(ElementType::U8, &[n, bytes]),
+                    tensor(&[n, blocks], (0..n * blocks).map(scale)),
+                    tensor(&[], [0.25f32].into_iter()),
+                    None,
+                    with.then(|| small_integers(ty, &[n])).flatten(),
+                ];
+                let attributes = [("block_size", Attribute::Int(block as i64))];
+                let Some(out) = both_in("com.microsoft", name, 1, &attributes, &inputs, 1) else { return };
+                let relative = if ty == ElementType::F32 { 2e-5 } else { 5.0 * tolerance(ty) };
+                out.assert_close(&format!("{ty} {m}x{n}x{k} {with}"), relative);
+            }
+        }
+    }
+}

@@ -141,6 +141,13 @@ impl<T: Store<Compute: Activate>> Task<'_, T> {
         let keys = at(part)..at(part + 1);
         for start in keys.clone().step_by(KEYS) {
             let n = KEYS.min(keys.end - start);
+            let skips = |row: usize| {
+                let (head, query) = self.row(row);
+                p.mask.skips([self.batch, head], query..query + 1, start..start + n, p.keys)
+            };
+            if (0..max.len()).all(skips) {
+                continue;
+            }
             let s = &mut s[..max.len() * n];
             let k = rows::<T>(p.k.from(self.batch, self.kv_head, start), p.k.strides[2], (n, p.size), copy);
             T::Compute::dots(q, k, s);

@@ -81,6 +81,7 @@ fn check<T: Store<Compute = f32>>(s: &Sizes, threads: usize, tolerance: f64) {
             mask: Mask {
                 tensor: None,
                 padding: None,
+                blocks: None,
                 causal: true,
                 window: [window, None],
                 offset: 0,

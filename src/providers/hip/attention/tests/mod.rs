@@ -1,3 +1,5 @@
 mod microsoft;
 mod packed;
+mod paged;
+mod recurrent;
 mod standard;
