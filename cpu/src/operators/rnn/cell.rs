@@ -3,13 +3,56 @@
 use num_traits::Float;
 
 use crate::ops::activation::Activation;
+use crate::ops::rnn::Cell;
 
 use crate::gemm::{Activate, activate};
+use crate::loops::simd::add;
 
 /// What the elementwise part of a cell needs besides its state.
 pub(super) struct Functions<'a, C> {
     pub(super) activations: &'a [Activation],
     pub(super) clip: Option<C>,
+}
+
+/// What one sequence has from step to step, and room for one more.
+pub(super) struct State<'a, C> {
+    pub(super) h: &'a mut [C],
+    pub(super) c: &'a mut [C],
+    pub(super) temporary: &'a mut [C],
+}
+
+/// One step of a sequence: its gates have the input's part, to which the state's `product` comes.
+pub(super) fn advance<C: Activate>(
+    cell: Cell,
+    functions: &Functions<'_, C>,
+    gates: &mut [C],
+    product: &[C],
+    bias: &[C],
+    peephole: Option<&[C]>,
+    State { h, c, temporary }: State<'_, C>,
+) {
+    let n = h.len();
+    match cell {
+        Cell::Simple => {
+            add(gates, product);
+            simple(functions, gates, h);
+        }
+        Cell::Lstm { input_forget } => {
+            add(gates, product);
+            lstm(functions, input_forget, gates, peephole, h, c, temporary);
+        }
+        Cell::Gru { linear_before_reset: true } => {
+            add(&mut gates[..2 * n], &product[..2 * n]);
+            temporary.copy_from_slice(&product[2 * n..]);
+            add(temporary, &bias[5 * n..]);
+            gru_reset_product(functions, gates, temporary);
+            gru_state(functions, gates, h);
+        }
+        Cell::Gru { linear_before_reset: false } => {
+            add(&mut gates[..2 * n], product);
+            gru_gates(functions, gates, h, temporary);
+        }
+    }
 }
 
 impl<C: Activate> Functions<'_, C> {
@@ -23,14 +66,14 @@ impl<C: Activate> Functions<'_, C> {
 }
 
 /// `h = f(gates)`.
-pub(super) fn simple<C: Activate>(f: &Functions<'_, C>, gates: &mut [C], h: &mut [C]) {
+fn simple<C: Activate>(f: &Functions<'_, C>, gates: &mut [C], h: &mut [C]) {
     f.apply(0, gates);
     h.copy_from_slice(gates);
 }
 
 /// Gates in the order input, output, forget, cell; `peephole` in the order input, output, forget.
 /// `temporary` is as long as the state.
-pub(super) fn lstm<C: Activate>(
+fn lstm<C: Activate>(
     f: &Functions<'_, C>,
     input_forget: bool,
     gates: &mut [C],
@@ -66,7 +109,7 @@ pub(super) fn lstm<C: Activate>(
 
 /// The first half of a GRU step whose reset applies to the state: gates update and reset from
 /// `gates`, and `reset_state = reset · h`.
-pub(super) fn gru_gates<C: Activate>(f: &Functions<'_, C>, gates: &mut [C], h: &[C], reset_state: &mut [C]) {
+fn gru_gates<C: Activate>(f: &Functions<'_, C>, gates: &mut [C], h: &[C], reset_state: &mut [C]) {
     let n = h.len();
     let [update, reset, _] = parts::<C, 3>(gates, n);
     f.apply(0, update);
@@ -86,7 +129,7 @@ pub(super) fn gru_state<C: Activate>(f: &Functions<'_, C>, gates: &mut [C], h: &
 
 /// The part of a GRU step that adds `reset · recurrent` to the candidate's input, for the variant
 /// whose reset applies to the product.
-pub(super) fn gru_reset_product<C: Activate>(f: &Functions<'_, C>, gates: &mut [C], recurrent: &[C]) {
+fn gru_reset_product<C: Activate>(f: &Functions<'_, C>, gates: &mut [C], recurrent: &[C]) {
     let n = recurrent.len();
     let [update, reset, candidate] = parts::<C, 3>(gates, n);
     f.apply(0, update);

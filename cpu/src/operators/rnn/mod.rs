@@ -250,29 +250,12 @@ impl<T: Store<Compute: Activate>> Layer<T> {
             for b in active.clone() {
                 let gates = &mut xw[row_of(time(b), b) * gates * n..][..gates * n];
                 let product = &recurrent[b * split..][..split];
-                let (h, c) = (&mut h[b * n..][..n], &mut c[b * n..][..n]);
-                let temporary = &mut temporary[b * n..][..n];
-                match self.op.cell {
-                    Cell::Simple => {
-                        add(gates, product);
-                        cell::simple(&functions, gates, h);
-                    }
-                    Cell::Lstm { input_forget } => {
-                        add(gates, product);
-                        cell::lstm(&functions, input_forget, gates, peephole, h, c, temporary);
-                    }
-                    Cell::Gru { linear_before_reset: true } => {
-                        add(&mut gates[..2 * n], &product[..2 * n]);
-                        temporary.copy_from_slice(&product[2 * n..]);
-                        add(temporary, &bias[5 * n..]);
-                        cell::gru_reset_product(&functions, gates, temporary);
-                        cell::gru_state(&functions, gates, h);
-                    }
-                    Cell::Gru { linear_before_reset: false } => {
-                        add(&mut gates[..2 * n], product);
-                        cell::gru_gates(&functions, gates, h, temporary);
-                    }
-                }
+                let state = cell::State {
+                    h: &mut h[b * n..][..n],
+                    c: &mut c[b * n..][..n],
+                    temporary: &mut temporary[b * n..][..n],
+                };
+                cell::advance(self.op.cell, &functions, gates, product, bias, peephole, state);
             }
             if split < gates * n {
                 r_rest.multiply_state(cx, temporary, &mut recurrent[..batch * n], batch, n, n);
@@ -295,7 +278,19 @@ impl<T: Store<Compute: Activate>> Layer<T> {
                 }
             }
         }
-        for (state, out) in [(&*h, &out.h), (&*c, &out.c)] {
+        self.store_states(d, sizes, h, c, out);
+    }
+
+    /// Writes the last states of a direction, of which there may be an output each.
+    fn store_states(
+        &self,
+        d: usize,
+        Sizes { batch, hidden: n, .. }: Sizes,
+        h: &[T::Compute],
+        c: &[T::Compute],
+        out: &Outputs<'_, T>,
+    ) {
+        for (state, out) in [(h, &out.h), (c, &out.c)] {
             let Some(out) = out else { continue };
             for b in 0..batch {
                 let row = self.state_row(d, b, batch);
