@@ -109,29 +109,8 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
         }
         for start in visible.clone().step_by(step) {
             let n = step.min(visible.end - start);
-            let keys = p.k.from(batch, kv_head, start);
-            let k = match T::same(keys) {
-                Some(keys) if T::Compute::ANY_STRIDES => {
-                    Matrix { data: keys, row_stride: 1, column_stride: p.k.strides[2] }
-                }
-                _ => {
-                    for (j, row) in (0..n).map(|j| (j, &keys[j * p.k.strides[2]..][..p.size])) {
-                        row.iter().enumerate().for_each(|(i, x)| k_copy[i * n + j] = x.load());
-                    }
-                    Matrix::new(&*k_copy, n)
-                }
-            };
-            let values = p.v.from(batch, kv_head, start);
-            let v = match T::same(values) {
-                Some(values) => Matrix { data: values, row_stride: p.v.strides[2], column_stride: 1 },
-                None => {
-                    for (j, out) in v_copy.chunks_exact_mut(p.v_size.max(1)).take(n).enumerate() {
-                        let row = &values[j * p.v.strides[2]..][..p.v_size];
-                        out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load());
-                    }
-                    Matrix::new(&*v_copy, p.v_size)
-                }
-            };
+            let k = keys_of(p, batch, kv_head, start..start + n, k_copy);
+            let v = values_of(p, batch, kv_head, start..start + n, v_copy);
             let shared_k = packed.then(|| Shared::new(k, p.size, n, k_room));
             let shared_v = packed.then(|| Shared::new(v, n, p.v_size, v_room));
             for tile in (0..m).step_by(QUERIES) {
@@ -151,35 +130,8 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                 let o = &mut o[tile * p.v_size..][..m * p.v_size];
                 let (max, sum) = (&mut max[tile..][..m], &mut sum[tile..][..m]);
                 for (i, row) in s.chunks_exact_mut(n).enumerate() {
-                    let keep = |stage: Scores, row: &[T::Compute]| {
-                        if let Some(out) = scores.filter(|out| out.stage == stage) {
-                            let at = ((batch * p.heads + head) * p.queries + first + i) * p.keys + start;
-                            // SAFETY: each row of the scores belongs to one tile.
-                            let out = unsafe { out.data.get(at..at + n) };
-                            out.iter_mut().zip(row).for_each(|(y, &x)| *y = T::store(x));
-                        }
-                    };
-                    keep(Scores::Raw, row);
-                    if p.softcap != 0.0 {
-                        let cap = T::Compute::of(p.softcap);
-                        row.iter_mut().for_each(|x| *x = *x / cap);
-                        T::Compute::tanh_all(row);
-                        row.iter_mut().for_each(|x| *x = *x * cap);
-                    }
-                    keep(Scores::SoftCapped, row);
-                    p.mask.add(batch, head, first + i, start, row);
-                    keep(Scores::Biased, row);
                     let o = &mut o[i * p.v_size..][..p.v_size];
-                    let one = T::Compute::of(1.0);
-                    softmax_step(&mut max[i], &mut sum[i], o, row, one, T::Compute::exponentials);
-                    if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
-                        let total = sum[i];
-                        let factor =
-                            if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
-                        row.iter_mut().for_each(|x| *x = *x * factor);
-                        keep(Scores::Probabilities, row);
-                        row.iter_mut().for_each(|x| *x = *x * total);
-                    }
+                    weigh(p, [batch, head, first + i, start], row, (&mut max[i], &mut sum[i], o), scores);
                 }
                 match &shared_v {
                     Some(v) => v.multiply(o, m, Matrix::new(s, n), true),
@@ -197,6 +149,87 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
             T::store_all(o, y);
         }
     });
+}
+
+/// Keys as columns: where they lie, or from a copy.
+fn keys_of<'a, T: Store<Compute: Activate + AsPrimitive<f64>>>(
+    p: &Problem<'a, T>,
+    batch: usize,
+    kv_head: usize,
+    rows: std::ops::Range<usize>,
+    copy: &'a mut [T::Compute],
+) -> Matrix<'a, T::Compute> {
+    let keys = p.k.from(batch, kv_head, rows.start);
+    match T::same(keys) {
+        Some(keys) if T::Compute::ANY_STRIDES => {
+            Matrix { data: keys, row_stride: 1, column_stride: p.k.strides[2] }
+        }
+        _ => {
+            let n = rows.len();
+            for (j, row) in (0..n).map(|j| (j, &keys[j * p.k.strides[2]..][..p.size])) {
+                row.iter().enumerate().for_each(|(i, x)| copy[i * n + j] = x.load());
+            }
+            Matrix::new(copy, n)
+        }
+    }
+}
+
+/// Values: where they lie, or from a copy.
+fn values_of<'a, T: Store<Compute: Activate + AsPrimitive<f64>>>(
+    p: &Problem<'a, T>,
+    batch: usize,
+    kv_head: usize,
+    rows: std::ops::Range<usize>,
+    copy: &'a mut [T::Compute],
+) -> Matrix<'a, T::Compute> {
+    let values = p.v.from(batch, kv_head, rows.start);
+    match T::same(values) {
+        Some(values) => Matrix { data: values, row_stride: p.v.strides[2], column_stride: 1 },
+        None => {
+            for (j, out) in copy.chunks_exact_mut(p.v_size.max(1)).take(rows.len()).enumerate() {
+                let row = &values[j * p.v.strides[2]..][..p.v_size];
+                out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load());
+            }
+            Matrix::new(copy, p.v_size)
+        }
+    }
+}
+
+/// Makes the weights of some keys of a row's scores, and brings its maximum, sum and output to the new maximum. Stages of
+/// scores are kept where they are an output.
+fn weigh<T: Store<Compute: Activate + AsPrimitive<f64>>>(
+    p: &Problem<'_, T>,
+    [batch, head, query, start]: [usize; 4],
+    row: &mut [T::Compute],
+    (max, sum, o): (&mut T::Compute, &mut T::Compute, &mut [T::Compute]),
+    scores: Option<&ScoreOutput<'_, T>>,
+) {
+    let keep = |stage: Scores, row: &[T::Compute]| {
+        if let Some(out) = scores.filter(|out| out.stage == stage) {
+            let at = ((batch * p.heads + head) * p.queries + query) * p.keys + start;
+            // SAFETY: each row of the scores belongs to one tile.
+            let out = unsafe { out.data.get(at..at + row.len()) };
+            out.iter_mut().zip(row).for_each(|(y, &x)| *y = T::store(x));
+        }
+    };
+    keep(Scores::Raw, row);
+    if p.softcap != 0.0 {
+        let cap = T::Compute::of(p.softcap);
+        row.iter_mut().for_each(|x| *x = *x / cap);
+        T::Compute::tanh_all(row);
+        row.iter_mut().for_each(|x| *x = *x * cap);
+    }
+    keep(Scores::SoftCapped, row);
+    p.mask.add(batch, head, query, start, row);
+    keep(Scores::Biased, row);
+    softmax_step(max, sum, o, row, T::Compute::of(1.0), T::Compute::exponentials);
+    if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
+        let total = *sum;
+        let factor = if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
+        row.iter_mut().for_each(|x| *x = *x * factor);
+        keep(Scores::Probabilities, row);
+        row.iter_mut().for_each(|x| *x = *x * total);
+    }
 }
 
 /// The tile's queries, scaled.
