@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::{env, fs, thread};
 
 mod cluster;
+mod comments;
 mod dependent;
 mod native;
 mod pack;
@@ -191,6 +192,9 @@ fn compile(
     }
     command.arg("--cuda-device-only").args(source.file_name());
     command.get_args().for_each(|argument| argument.hash(&mut key));
+    if !target.starts_with("gfx") {
+        "has no comments".hash(&mut key);
+    }
     if target == DEPENDENT {
         "waits at its head, has its cluster".hash(&mut key);
     }
@@ -215,6 +219,7 @@ fn compile(
             let clusters = cluster::with_clusters(&text);
             text = clusters.unwrap_or_else(|kernel| panic!("{clang}: no body of {kernel}"));
         }
+        text = comments::without_comments(&text);
         // The driver takes PTX as a C string.
         text.push('\0');
         fs::write(&made, text).expect("the compiler's output can be written");

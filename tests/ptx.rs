@@ -2,6 +2,8 @@
 
 #[path = "../kernels/cluster.rs"]
 mod cluster;
+#[path = "../kernels/comments.rs"]
+mod comments;
 #[path = "../kernels/dependent.rs"]
 mod dependent;
 
@@ -18,6 +20,12 @@ fn kernels_with_such_names_have_clusters() {
     assert_eq!(cluster::with_clusters(&text), Ok(a + &kernel("b_cluster4", cluster) + &b));
     let other = kernel("b_cluster4", "").replace("\n{", " {");
     assert_eq!(cluster::with_clusters(&other), Err("b_cluster4".to_owned()));
+}
+
+#[test]
+fn comments_and_indentation_are_left_out() {
+    let text = "//\n// Generated\n\n.version 8.0\n\t.reg .b32 \t%r<2>; // registers\n// begin inline asm\n\tbar.sync 0;\n\n";
+    assert_eq!(comments::without_comments(text), ".version 8.0\n.reg .b32 \t%r<2>;\nbar.sync 0;\n");
 }
 
 #[test]

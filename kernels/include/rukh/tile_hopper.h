@@ -30,8 +30,9 @@ struct alignas(64) HopperParams {
   i32 stride_y, stride_x, first_y, first_x;
   // Steps that workgroup memory has room for.
   u32 stages;
-  // Whether the copy engine can take results and bring the residual, whether those are linear (`RowsOfWave::store`), how
-  // far the residual moves from matrix to matrix, and whether results, bias and residual can be read in pairs.
+  // Whether the copy engine can take results and bring the residual, as it must for tiles of more than 64 columns; whether
+  // those are linear (`RowsOfWave::store`); how far the residual moves from matrix to matrix; and whether results, bias and
+  // residual can be read in pairs.
   u32 by_rows, linear, next_residual, pairs;
   u32 unused[3];
 };
@@ -259,7 +260,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile
         }
       }
       if (h.by_rows) rows.store(p, at.tile, map_out, at.matrix, h.linear, sums);
-      else rows.template make_any<Stored::EACH>(p, at.tile, sums);
+      else if constexpr (BN == PANEL) rows.template make_any<Stored::EACH>(p, at.tile, sums);
     }
     rows.end();
   }

@@ -23,6 +23,9 @@ use super::tiles::TileKernel;
 use maps::{plain_copies, row_copies};
 use sizes::{SIZES, is_linear};
 
+/// Columns of the tiles whose results can be stored one by one, at most.
+const COLUMNS_WITHOUT_MAP: usize = 64;
+
 /// Columns of K of a step.
 pub(in super::super) const STEP: usize = 64;
 
@@ -96,8 +99,10 @@ pub(in super::super) fn ranked(
     steps: usize,
     unit: Unit,
 ) -> Vec<(TileKernel, usize)> {
+    let by_rows = row_copies(product, ty).is_some();
     let mut found: Vec<(f64, TileKernel, usize)> = SIZES
         .iter()
+        .filter(|size| by_rows || size.columns <= COLUMNS_WITHOUT_MAP)
         .map(|size| {
             let parts = [1, 2, 3, 4, 6, 8, 12, 16]
                 .into_iter()

@@ -28,7 +28,8 @@ pub(super) struct Size {
     store: [f64; 2],
     residual: f64,
     function: f64,
-    /// More microseconds where K is in parts; `None`: K is whole, as groups take turns or steps are few.
+    /// More microseconds where K is in parts, on one processor, and twice that on all; `None`: K is whole, as groups take
+    /// turns or steps are few.
     pub(super) split: Option<f64>,
 }
 
@@ -54,10 +55,10 @@ pub(super) const SIZES: [Size; 9] = [
     Size { rows: 128, columns: 192, stages: 4, resident: 1, turns: false, cluster: 0, names: names!("128x192"), step: [0.430, 0.57], store: [1.2, 1.0], residual: 2.2, function: 4.3, split: Some(6.5) },
     Size { rows: 128, columns: 128, stages: 5, resident: 1, turns: true, cluster: 0, names: names!("128x128"), step: [0.285, 0.38], store: [1.2, 0.9], residual: 0.8, function: 3.0, split: None },
     Size { rows: 64, columns: 128, stages: 3, resident: 2, turns: false, cluster: 0, names: names!("64x128"), step: [0.236, 0.55], store: [0.7, 0.6], residual: 0.3, function: 2.8, split: Some(4.0) },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 0, names: names!("64x64"), step: [0.190, 0.34], store: [0.4, 0.7], residual: 0.2, function: 1.5, split: Some(3.0) },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 0, names: names!("64x64"), step: [0.190, 0.30], store: [0.4, 0.7], residual: 0.2, function: 1.5, split: Some(3.0) },
     // For few steps, whose time is that of results and residual on their way.
     Size { rows: 64, columns: 64, stages: 2, resident: 4, turns: false, cluster: 0, names: names!("64x64"), step: [0.430, 0.88], store: [0.3, 0.5], residual: 0.3, function: 2.0, split: None },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 1, names: names!("64x64_once"), step: [0.190, 0.36], store: [0.5, 0.8], residual: 0.3, function: 0.4, split: None },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 1, names: names!("64x64_once"), step: [0.190, 0.32], store: [0.5, 0.8], residual: 0.3, function: 0.4, split: None },
     Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 2, names: names!("64x64_cluster2"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.5, split: None },
     Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 4, names: names!("64x64_cluster4"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.3, split: None },
 ];
@@ -104,7 +105,8 @@ impl Size {
         }
         let busy = (all as f64 / room as f64).min(1.0);
         let between = |[one, many]: [f64; 2]| one + (many - one) * busy;
-        let split = if parts > 1 { self.split.unwrap_or(f64::INFINITY) } else { 0.0 };
+        // The more parts there are, the more sums are on their way.
+        let split = if parts > 1 { self.split.unwrap_or(f64::INFINITY) * (1.0 + busy) } else { 0.0 };
         let residual = if product.residual.is_some() { self.residual * busy } else { 0.0 };
         let function = if is_linear(product) { 0.0 } else { self.function };
         let store = between(self.store) + residual + function;
