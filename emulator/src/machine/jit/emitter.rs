@@ -9,12 +9,13 @@ use std::mem::offset_of;
 use iced_x86::{Code, Instruction, Register};
 
 use crate::isa::sgpr;
+use crate::machine::execute::simple::{Operand, Words};
 use crate::machine::registers::ROWS;
 use crate::machine::wave::Wave;
 
 use super::assembler::{Assembler, at};
 use super::cache::{Cache, Key, Zmm, zmm};
-use super::vector::Operand;
+use super::codes::{AND, MOVE, RIGHT, XOR};
 
 /// Lanes of a vector register of the host.
 pub const TOGETHER: usize = 16;
@@ -103,7 +104,7 @@ impl Emitter {
         }
         let to = self.cache.take();
         if value == 0 {
-            self.three(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, to, to, to);
+            self.three(XOR, to, to, to);
         } else {
             let index = self.pool_index(value);
             let from = at(Register::R15, 4 * index);
@@ -118,8 +119,7 @@ impl Emitter {
         let index = *self.constants.entry(value).or_insert(next);
         match self.pool.get_mut(index) {
             Some(place) => *place = value,
-            // An instruction that cannot be encoded: the region stays as it is.
-            None => self.assembler.two(Code::Mov_r32_rm32, Register::RAX, Register::None),
+            None => self.assembler.fail(format!("more than {POOL} constants")),
         }
         index
     }
@@ -151,7 +151,7 @@ impl Emitter {
         match key {
             Key::Row(row, part) => {
                 let from = self.row_memory(usize::from(row), part);
-                self.assembler.load(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, zmm(to), from);
+                self.assembler.load(MOVE, zmm(to), from);
             }
             Key::Scalar(register) => {
                 let from = scalar_memory(register);
@@ -165,15 +165,13 @@ impl Emitter {
 
     fn modified(&mut self, plain: Zmm, operand: &Operand) -> Zmm {
         let mut value = plain;
-        if operand.shift != 0 {
+        let Words { shift, keep, invert } = operand.words;
+        if shift != 0 {
             let to = self.fresh();
-            self.two_immediate(Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, to, value, operand.shift);
+            self.two_immediate(RIGHT.by_constant, to, value, shift);
             value = to;
         }
-        for (code, constant, changes) in [
-            (Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, operand.keep, operand.keep != u32::MAX),
-            (Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, operand.invert, operand.invert != 0),
-        ] {
+        for (code, constant, changes) in [(AND, keep, keep != u32::MAX), (XOR, invert, invert != 0)] {
             if changes {
                 let (constant, to) = (self.constant(constant), self.fresh());
                 self.three(code, to, value, constant);
@@ -231,7 +229,7 @@ impl Emitter {
     }
 
     pub fn copy(&mut self, to: Zmm, from: Zmm) {
-        self.two(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, to, from);
+        self.two(MOVE, to, from);
     }
 
     /// EXEC of sixteen lanes, or none where all take part.
@@ -285,7 +283,7 @@ impl Emitter {
         if mask != Register::None {
             whole = self.load_key(key);
             if whole != value {
-                self.two_masked(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, mask, whole, value);
+                self.two_masked(MOVE, mask, whole, value);
             }
         }
         let to = self.row_memory(row, part);

@@ -9,6 +9,7 @@ mod access;
 mod assembler;
 mod cache;
 mod call;
+mod codes;
 mod emitter;
 mod enter;
 mod lanes;
