@@ -8,7 +8,7 @@ use crate::machine::group::Group;
 use crate::machine::step::Action;
 use crate::machine::wave::Wave;
 
-use super::access::Access;
+use super::memory::Access;
 
 /// What translated code is given beside the wave.
 #[repr(C)]
@@ -44,7 +44,7 @@ pub struct Call {
     pub others: Vec<Call>,
 }
 
-// SAFETY: actions are shared by threads.
+// SAFETY: the pointer leads to an `Action`, which is `Sync` and is only read; nothing else in a call belongs to a thread.
 unsafe impl Send for Call {}
 // SAFETY: as above.
 unsafe impl Sync for Call {}
@@ -56,14 +56,14 @@ pub type Function = unsafe extern "sysv64" fn(&Call, &mut Wave, &mut Group<'_>, 
 ///
 /// # Safety
 ///
-/// The action is there.
+/// The program that the action belongs to lives.
 pub unsafe extern "sysv64" fn perform(
     call: &Call,
     wave: &mut Wave,
     group: &mut Group<'_>,
     context: &mut Context,
 ) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the program lives, and its blocks keep their actions as long.
     let action = unsafe { &*call.action };
     let why = match catch_unwind(AssertUnwindSafe(|| action(wave, group))) {
         Ok(Ok(())) => return 0,

@@ -5,20 +5,17 @@
 //! tables is a call of what the interpreter does. Nothing is translated for waves that somebody watches, and none that are
 //! interrupted anywhere.
 
-mod access;
 mod assembler;
 mod cache;
 mod call;
 mod codes;
 mod emitter;
 mod enter;
-mod lanes;
-mod loads;
+mod memory;
 mod pages;
 mod region;
 mod scalar;
 mod step;
-mod transfer;
 mod vector;
 
 #[cfg(test)]

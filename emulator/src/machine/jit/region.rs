@@ -209,7 +209,7 @@ impl<'a> Builder<'a> {
     fn call(&mut self, begin: u64, block: &Block, index: usize, end: usize) {
         let make = |step: usize| {
             let action = block.actions[step].as_ref()?;
-            let found = super::access::find(&block.instructions[step], self.setting.lanes);
+            let found = super::memory::find(&block.instructions[step], self.setting.lanes);
             let (function, access) = found.unwrap_or((super::call::perform, Default::default()));
             Some((function, Call { action, block: begin, step, access, others: Vec::new() }))
         };

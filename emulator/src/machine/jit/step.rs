@@ -105,7 +105,7 @@ impl Steps {
                 let planned = fits.then(|| plan(instruction, setting)).flatten();
                 return planned.map_or(Step::Call, Step::Vector);
             }
-            if super::access::loads_lds(instruction, setting.lanes) {
+            if super::memory::loads_lds(instruction, setting.lanes) {
                 return Step::LoadLds;
             }
             if super::scalar::has_row(instruction) { Step::Scalar } else { Step::Call }
