@@ -5,6 +5,7 @@ pub mod count;
 mod execute;
 mod fault;
 mod group;
+mod hot_blocks;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod jit;
 mod launch;
@@ -12,13 +13,12 @@ mod native;
 mod numbers;
 mod pool;
 mod program;
+mod ranges;
 mod registers;
 mod schedule;
 mod start;
 mod step;
 pub mod trace;
-mod translate;
-mod translation;
 mod wave;
 
 pub use fault::{Fault, FaultKind};

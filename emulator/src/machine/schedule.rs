@@ -7,12 +7,12 @@ use crate::isa::Instruction;
 
 use super::fault::Fault;
 use super::group::Group;
+use super::hot_blocks;
 use super::launch::Dispatch;
 use super::program::Block;
+use super::ranges::Ranges;
 use super::start::Start;
 use super::step::Action;
-use super::translate::Ranges;
-use super::translation;
 use super::wave::{State, Wave};
 
 /// How waves run.
@@ -62,7 +62,7 @@ impl<'a> Workgroups<'a> {
             observed: false,
         };
         let Settings { shuffle, translate, .. } = dispatch.settings;
-        let translates = shuffle == 0 && translate != 0 && translation::is_possible();
+        let translates = shuffle == 0 && translate != 0 && hot_blocks::is_possible();
         Workgroups { dispatch, waves, start: None, order, group, random: Random(1), translates }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Workgroups<'a> {
         let mut turn = if shuffle == 0 { usize::MAX } else { 1 + self.random.next() as usize % 64 };
         let translates = self.translates && !group.observed;
         while wave.state == State::Running && turn > 0 {
-            if translates && translation::run(wave, group, self.dispatch)? {
+            if translates && hot_blocks::run(wave, group, self.dispatch)? {
                 continue;
             }
             let block = self.dispatch.program.block(wave.pc, wave.lanes)?;

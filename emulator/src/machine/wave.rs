@@ -3,8 +3,8 @@
 use crate::isa::{Source, Special, sgpr};
 
 use super::fault::Fault;
+use super::ranges::Ranges;
 use super::registers::Registers;
-use super::translate::Ranges;
 
 /// The upper halves of the addresses under which flat instructions reach LDS and scratch.
 pub const SHARED_APERTURE: u32 = 0x0001_0000;

@@ -1,4 +1,4 @@
-//! When blocks are translated, and what becomes of errors of translated code.
+//! Blocks that were interpreted often: the machine code of the host that they become runs in place of the interpreter.
 
 use super::fault::Fault;
 use super::group::Group;
