@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use iced_x86::{Code, Register};
+use iced_x86::{Code, Instruction, Register};
 
 use crate::isa::{Generation, sgpr};
 use crate::machine::program::{Block, Program, WORD};
@@ -13,10 +13,10 @@ use crate::machine::wave::{State, Wave};
 
 use super::assembler::{Label, at};
 use super::call::{Call, Context};
-use super::emitter::Emitter;
+use super::emitter::{Emitter, scalar_memory};
 use super::enter::leave;
 use super::pages::Pages;
-use super::step::{Branch, Step, Steps};
+use super::step::{Branch, Step, Steps, writes_exec};
 
 /// What is not translated at once: code of this length takes long enough.
 const MOST_INSTRUCTIONS: usize = 8000;
@@ -71,8 +71,7 @@ fn reachable<'a>(
 ) -> BTreeMap<u64, &'a Block> {
     let (mut found, mut next, mut instructions) = (BTreeMap::new(), vec![begin], 0);
     while let Some(begin) = next.pop() {
-        let translated =
-            table.get((begin / WORD) as usize).map(|it| it.load(std::sync::atomic::Ordering::Acquire));
+        let translated = table.get((begin / WORD) as usize).map(|it| it.load(Ordering::Acquire));
         if found.contains_key(&begin) || translated != Some(0) {
             continue;
         }
@@ -107,8 +106,7 @@ struct Builder<'a> {
     labels: HashMap<u64, Label>,
     /// Blocks that are jumped back to.
     backward: BTreeSet<u64>,
-    /// Leaves with what EAX holds; leaves without an error.
-    stopped: Label,
+    /// Where the code leaves.
     exit: Label,
     #[expect(clippy::vec_box, reason = "the code has their addresses")]
     calls: Vec<Box<Call>>,
@@ -117,9 +115,9 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(setting: Setting, indexed: bool, table: &'a [AtomicUsize]) -> Builder<'a> {
         let mut emitter = Emitter::new(setting.lanes);
-        let (stopped, exit) = (emitter.assembler.label(), emitter.assembler.label());
+        let exit = emitter.assembler.label();
         let (labels, backward, calls) = (HashMap::new(), BTreeSet::new(), Vec::new());
-        Builder { emitter, setting, indexed, table, labels, backward, stopped, exit, calls }
+        Builder { emitter, setting, indexed, table, labels, backward, exit, calls }
     }
 
     fn block(&mut self, begin: u64, block: &Block) {
@@ -166,8 +164,7 @@ impl<'a> Builder<'a> {
                 self.terminator(begin, block, index, step);
                 return;
             }
-            let writes_exec = self.step(begin, block, index, step, served);
-            if !writes_exec {
+            if !self.step(begin, block, index, step, served) {
                 continue;
             }
             self.emitter.forget_masks();
@@ -193,13 +190,11 @@ impl<'a> Builder<'a> {
         match step {
             Step::Nothing => false,
             Step::Vector(planned) => super::vector::emit(&mut self.emitter, planned),
-            Step::Scalar => {
-                super::scalar::emit(&mut self.emitter, instruction);
-                super::step::writes_exec(instruction)
-            }
-            Step::Call | Step::LoadLds => {
-                self.call(begin, block, index, end);
-                super::step::writes_exec(instruction)
+            Step::Other | Step::LoadLds => {
+                if !super::scalar::emit(&mut self.emitter, instruction) {
+                    self.call(begin, block, index, end);
+                }
+                writes_exec(instruction)
             }
             Step::Ends(_) => false,
         }
@@ -217,7 +212,7 @@ impl<'a> Builder<'a> {
         call.others = (index + 1..end).filter_map(make).map(|(_, call)| call).collect();
         let call = Box::new(call);
         let assembler = &mut self.emitter.assembler;
-        assembler.add(Ok(iced_x86::Instruction::with(Code::VEX_Vzeroupper)));
+        assembler.add(Ok(Instruction::with(Code::VEX_Vzeroupper)));
         assembler.constant(Register::RDI, (&raw const *call).expose_provenance() as u64);
         assembler.two(Code::Mov_r64_rm64, Register::RSI, Register::RBX);
         assembler.two(Code::Mov_r64_rm64, Register::RDX, Register::R14);
@@ -225,7 +220,7 @@ impl<'a> Builder<'a> {
         assembler.constant(Register::RAX, function as usize as u64);
         assembler.one(Code::Call_rm64, Register::RAX);
         assembler.two(Code::Test_rm32_r32, Register::EAX, Register::EAX);
-        assembler.jump(Code::Jne_rel32_64, self.stopped);
+        assembler.jump(Code::Jne_rel32_64, self.exit);
         self.calls.push(call);
         self.emitter.forget();
     }
@@ -307,7 +302,7 @@ impl<'a> Builder<'a> {
 
     fn compare_exec(&mut self) {
         let code = if self.setting.lanes == 64 { Code::Cmp_rm64_imm8 } else { Code::Cmp_rm32_imm8 };
-        self.emitter.assembler.memory_immediate(code, super::emitter::scalar_memory(sgpr::EXEC), -1);
+        self.emitter.assembler.memory_immediate(code, scalar_memory(sgpr::EXEC), -1);
     }
 
     fn jump_unless_full(&mut self, to: Label) {
@@ -323,8 +318,6 @@ impl<'a> Builder<'a> {
     fn finish(mut self) -> Result<Region, String> {
         let assembler = &mut self.emitter.assembler;
         assembler.bind(self.exit);
-        assembler.two(Code::Xor_r32_rm32, Register::EAX, Register::EAX);
-        assembler.bind(self.stopped);
         leave(assembler);
         let (assembler, pool) = self.emitter.into_pool();
         let (code, labels) = assembler.finish()?;

@@ -14,10 +14,9 @@ use super::vector::{Planned, is_vector, plan};
 pub enum Step {
     Nothing,
     Vector(Vec<Planned>),
-    Scalar,
-    /// What the interpreter does is called.
-    Call,
-    /// The same, and it loads from LDS.
+    /// Code of the scalar unit, or a call.
+    Other,
+    /// A call that loads from LDS.
     LoadLds,
     Ends(Branch),
 }
@@ -103,12 +102,9 @@ impl Steps {
             if is_vector(instruction) {
                 let fits = !(indexed && instruction.name == "v_mov_b32");
                 let planned = fits.then(|| plan(instruction, setting)).flatten();
-                return planned.map_or(Step::Call, Step::Vector);
+                return planned.map_or(Step::Other, Step::Vector);
             }
-            if super::memory::loads_lds(instruction, setting.lanes) {
-                return Step::LoadLds;
-            }
-            if super::scalar::has_row(instruction) { Step::Scalar } else { Step::Call }
+            if super::memory::loads_lds(instruction, setting.lanes) { Step::LoadLds } else { Step::Other }
         };
         Steps(block.instructions.iter().zip(&block.actions).map(step).collect())
     }
