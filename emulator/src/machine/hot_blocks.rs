@@ -34,7 +34,8 @@ pub fn run(wave: &mut Wave, group: &mut Group<'_>, dispatch: &Dispatch<'_>) -> R
         return Ok(false);
     };
     let limit = dispatch.settings.most_instructions;
-    if let Err(stopped) = super::jit::run(wave, group, limit, code) {
+    // SAFETY: the code was found in the program that the dispatch runs, for waves of as many lanes.
+    if let Err(stopped) = unsafe { super::jit::run(wave, group, limit, code) } {
         let fault = match stopped.why {
             Why::Fault(fault) => fault,
             Why::Panic(panic) => std::panic::resume_unwind(panic),

@@ -92,9 +92,13 @@ impl Translations {
 }
 
 /// Runs translated code of a wave, from the block whose code is there, until it leaves.
-pub fn run(wave: &mut Wave, group: &mut Group<'_>, limit: u64, code: usize) -> Result<(), Stopped> {
+///
+/// # Safety
+///
+/// [`Translations::find`] of the program that the wave runs gave the code, for as many lanes as the wave has.
+pub unsafe fn run(wave: &mut Wave, group: &mut Group<'_>, limit: u64, code: usize) -> Result<(), Stopped> {
     let mut context = Context { limit, stopped: None };
-    // SAFETY: the code is what `Translations::find` gave for this wave's program and lanes.
+    // SAFETY: the caller promises what `enter` asks for.
     unsafe { enter::enter(wave, group, &mut context, code) };
     match context.stopped {
         None => Ok(()),
