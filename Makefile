@@ -168,6 +168,9 @@ lint: deny ## formatting, clippy, documentation, all without a warning; licences
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	for other in fuzz benches/rten onnxruntime/clients/rust; do \
+		$(CARGO) metadata --quiet --locked --format-version 1 --manifest-path $$other/Cargo.toml >/dev/null || exit 1; \
+	done
 
 deny: $(CARGO_DENY) ## licences, duplicates and sources of the dependencies (deny.toml)
 	$(CARGO_DENY) check licenses bans sources

@@ -1,7 +1,8 @@
 //! Link arguments of the shared library, the GPU kernels, and the CMake version file that
 //! `cargo capi install` ships.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
 #[path = "kernels/build.rs"]
@@ -15,12 +16,39 @@ fn main() {
         // dlclose must not unload code that threads of the library, or its fork handlers, still run.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    if env::var("PROFILE").as_deref() == Ok("release") && linker_folds(&out) {
+        // Generic functions for types of one size are often the same machine code: half a megabyte of it.
+        println!("cargo::rustc-cdylib-link-arg={FOLD}");
+    }
     // cargo-c installs what lies here beside cmake/rukh-config.cmake.
-    let folder = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("capi/share");
+    let folder = out.join("capi/share");
     let version = env::var("CARGO_PKG_VERSION").expect("cargo sets the version");
     fs::create_dir_all(&folder).expect("OUT_DIR can be written");
     fs::write(folder.join("rukh-config-version.cmake"), version_file(&version))
         .expect("OUT_DIR can be written");
+}
+
+/// Keeps functions once that are the same machine code. Nothing compares addresses of functions, which Rust allows to be
+/// the same, and capi-tests/run.sh looks whether those that are exported have addresses of their own.
+const FOLD: &str = "-Wl,--icf=all";
+
+/// Whether the linker knows that option, which LLVM's, gold and mold do and GNU's and Windows' do not: links a library of
+/// nothing with it.
+fn linker_folds(out: &Path) -> bool {
+    let source = out.join("folds.rs");
+    let Ok(()) = fs::write(&source, "") else { return false };
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let flags = flags.split('\u{1f}').filter(|flag| !flag.is_empty());
+    let linker = env::var("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}"));
+    let mut rustc = Command::new(env::var_os("RUSTC").expect("cargo sets RUSTC"));
+    rustc
+        .args(flags)
+        .args(linker.ok())
+        .arg("--target")
+        .arg(env::var_os("TARGET").expect("cargo sets TARGET"));
+    rustc.args(["--crate-type=cdylib", &format!("-Clink-arg={FOLD}"), "--out-dir"]).arg(out).arg(&source);
+    rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// While the version is 0.x, a program that asks for 0.N takes any 0.N of at least its patch number.

@@ -62,5 +62,11 @@ if [ -n "$foreign" ]; then
 else
     echo "exported symbols: only rukh_*"
 fi
+# The linker keeps functions once that are the same; in C two functions have two addresses.
+shared=$(nm -D --defined-only "$library" | awk '{ print $1 }' | sort | uniq -d)
+if [ -n "$shared" ]; then
+    echo "exported functions that share an address: $(nm -D --defined-only "$library" | grep -F "$shared")"
+    failed="$failed addresses"
+fi
 
 [ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }

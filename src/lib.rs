@@ -17,4 +17,5 @@ mod plan;
 mod providers;
 mod session;
 
+// Rooms of a crate below; who imports them need not know.
 use rukh_core::{error, graph, ops, tensor, threads};

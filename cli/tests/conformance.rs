@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rukh_cli::api::{Environment, Options};
+use rukh_cli::api::{Environment, Provider, alone_or_helped};
 use rukh_cli::cases::{case_folders, run_case};
 
 #[test]
@@ -44,13 +44,12 @@ fn onnx_cases() {
     for (name, folder) in &cases {
         let is_node = folder.parent().is_some_and(|parent| parent.ends_with("node"));
         node_cases += is_node as usize;
-        let mut result = run_case(&environment, &Options::only(&provider), name, folder);
-        if let (Err(reason), true) = (&result, provider != "cpu")
-            && reason.contains("option \"fallback\" is \"error\"")
-        {
+        let (result, help) = alone_or_helped(&Provider::from(&*provider), |options| {
+            run_case(&environment, options, name, folder)
+        });
+        if let Some(reason) = help {
             println!("HELPED {name}: {reason}");
             helped.extend(is_node.then_some(name));
-            result = run_case(&environment, &Options::preferred(&provider), name, folder);
         }
         match result {
             Ok(()) => {

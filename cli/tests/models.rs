@@ -21,7 +21,7 @@ fn models_give_what_torch_gave() {
     let provider = std::env::var("RUKH_PROVIDER").unwrap_or_else(|_| "cpu".to_owned());
     let filter = std::env::var("RUKH_CASES").unwrap_or_default();
     let environment = Environment::new(0, false).unwrap();
-    let options = Options::only(&provider);
+    let options = Options::only(&*provider);
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/digits");
     let mut models = vec![(example.join("digits.onnx"), vec![example.join("sample.npz")])];
     if let Some(root) = std::env::var_os("RUKH_MODELS") {

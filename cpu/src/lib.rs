@@ -3,6 +3,9 @@
 //! `operators` has one file a family, with the name that the family has in `ops`; convolutions (`conv`) and quantized
 //! products (`qlinear`) are rooms of their own, and matrix products (`gemm`) serve many. What they share is in `loops`.
 //! `registry` finds the kernel of a node, `kernel` is the contract between a plan and a kernel.
+//!
+//! A crate of its own, so that a changed kernel is compiled and tested without the rest of the library. It is no library
+//! for others.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -22,6 +25,7 @@ mod registry;
 mod testing;
 
 use gemm::DotGroup;
+// Rooms of the crate below; who imports them need not know.
 use rukh_core::{graph, ops, provider, tensor, threads};
 
 pub use evaluate::{evaluate, run_kernel};

@@ -174,3 +174,30 @@ fn scan_slice(fact: Option<Fact>, node: &Node, index: usize, _: &mut Unknowns) -
     });
     Some(Fact { ty: fact.ty, shape, elements: None })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::GraphBuilder;
+    use super::*;
+    use crate::graph::Attribute;
+
+    /// Two heads of keys, four of values; how large a head is nobody knows before the queries are there.
+    #[test]
+    fn linear_attention_with_queries_of_a_size_that_is_not_known() {
+        let attributes = [
+            ("q_num_heads", Attribute::Int(2)),
+            ("kv_num_heads", Attribute::Int(4)),
+            ("update_rule", Attribute::String(b"linear".to_vec())),
+        ];
+        let (inputs, outputs) = (["q", "k", "v"], ["y", "state"]);
+        let mut graph = GraphBuilder::new()
+            .input("q", &["b", "t", "columns"])
+            .input("k", &["b", "t", "6"])
+            .input("v", &["b", "t", "12"])
+            .node_with("com.microsoft.LinearAttention", &attributes, &inputs, &outputs)
+            .output("y")
+            .0;
+        infer(&mut graph).unwrap();
+        assert!(graph.to_string().contains("y: float[b, t, 12]"), "{graph}");
+    }
+}

@@ -16,7 +16,7 @@ pub use call::{Error, Result};
 pub use environment::{Device, Environment, Tuned, report, version};
 pub use generator::Generator;
 pub use metadata::{LoadCounters, Metadata};
-pub use options::{Options, Provider};
+pub use options::{Options, Provider, alone_or_helped};
 pub use rukh_client::Placement;
 pub use session::{Bound, Session};
 pub use value::Value;

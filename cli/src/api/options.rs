@@ -23,22 +23,37 @@ pub struct Provider {
     pub options: Vec<(String, String)>,
 }
 
+impl From<&str> for Provider {
+    fn from(name: &str) -> Provider {
+        Provider { name: name.to_owned(), options: Vec::new() }
+    }
+}
+
 impl Options {
     /// Nodes run on this provider where it can take them.
-    pub fn preferred(provider: &str) -> Options {
-        Options {
-            providers: vec![Provider { name: provider.to_owned(), options: Vec::new() }],
-            ..Options::default()
-        }
+    pub fn preferred(provider: impl Into<Provider>) -> Options {
+        Options { providers: vec![provider.into()], ..Options::default() }
     }
 
     /// Every node must run on this one provider.
-    pub fn only(provider: &str) -> Options {
-        Options {
-            providers: vec![Provider { name: provider.to_owned(), options: Vec::new() }],
-            settings: vec![("fallback".to_owned(), "error".to_owned())],
-            ..Options::default()
+    pub fn only(provider: impl Into<Provider>) -> Options {
+        let settings = vec![("fallback".to_owned(), "error".to_owned())];
+        Options { settings, ..Options::preferred(provider) }
+    }
+}
+
+/// What `run` gives where this provider runs every node. Where it cannot, what `run` gives with the help of another one,
+/// and the reason.
+pub fn alone_or_helped<T>(
+    provider: &Provider,
+    run: impl Fn(&Options) -> std::result::Result<T, String>,
+) -> (std::result::Result<T, String>, Option<String>) {
+    match run(&Options::only(provider.clone())) {
+        // What the library says of a node that nobody may take.
+        Err(reason) if provider.name != "cpu" && reason.contains("option \"fallback\" is \"error\"") => {
+            (run(&Options::preferred(provider.clone())), Some(reason))
         }
+        result => (result, None),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Map, Value as Json, json};
 
 use super::bench::percentile;
-use crate::api::{Environment, Options, Provider, Session};
+use crate::api::{Environment, Options, Provider, Session, alone_or_helped};
 use crate::arguments::ReportArguments;
 use crate::cases::{case_folders, run_case};
 use crate::data::{Value, generate, read_expected, read_input};
@@ -25,9 +25,6 @@ const CASES_AT_ONCE: usize = 50;
 /// A GPU's second run is recorded, and the third one replayed; so many are compared.
 const COMPARED_RUNS: usize = 3;
 
-/// What the library says of a model that needs another provider.
-const NEEDS_HELP: &str = "option \"fallback\" is \"error\"";
-
 pub(super) fn report_full(arguments: &ReportArguments, facts: Json) -> Result<ExitCode, String> {
     let given = |folder: &Option<PathBuf>, usual: &str| {
         folder.clone().or_else(|| Some(PathBuf::from(usual)).filter(|usual| usual.is_dir()))
@@ -41,7 +38,7 @@ pub(super) fn report_full(arguments: &ReportArguments, facts: Json) -> Result<Ex
     let environment = Environment::new(0, false)?;
     let provider = match &arguments.provider {
         Some(provider) => provider.clone(),
-        None => Provider { name: usual_provider(&environment)?, options: Vec::new() },
+        None => usual_provider(&environment)?,
     };
     let mut file = File { path: arguments.output.clone(), whole: facts };
     file.whole["full"] = json!({ "provider": provider.name, "provider_options": provider.options.iter().cloned().collect::<BTreeMap<_, _>>() });
@@ -60,15 +57,15 @@ pub(super) fn report_full(arguments: &ReportArguments, facts: Json) -> Result<Ex
 }
 
 /// The GPUs' where there is one.
-fn usual_provider(environment: &Environment) -> Result<String, String> {
+fn usual_provider(environment: &Environment) -> Result<Provider, String> {
     let providers = environment.providers()?;
     let gpu = providers.iter().find(|(name, _)| name == "hip");
     match gpu {
-        Some((name, reason)) if reason.is_empty() => Ok(name.clone()),
+        Some((name, reason)) if reason.is_empty() => Ok(Provider::from(&**name)),
         _ => {
             let reason = gpu.map_or("this build has no provider for GPUs", |(_, reason)| reason);
             eprintln!("no GPU is used: {reason}");
-            Ok("cpu".to_owned())
+            Ok(Provider::from("cpu"))
         }
     }
 }
@@ -79,28 +76,6 @@ struct Device {
     provider: Provider,
     /// How long a model is timed.
     seconds: f64,
-}
-
-impl Device {
-    /// Options for this provider: alone, or with others' help.
-    fn options(&self, alone: bool) -> Options {
-        let only = alone.then(|| ("fallback".to_owned(), "error".to_owned()));
-        Options {
-            providers: vec![self.provider.clone()],
-            settings: only.into_iter().collect(),
-            ..Options::default()
-        }
-    }
-
-    /// What `run` gives with this provider alone; where that needs help, with help, and why.
-    fn run<T>(&self, run: impl Fn(&Options) -> Result<T, String>) -> (Result<T, String>, Option<String>) {
-        match run(&self.options(true)) {
-            Err(reason) if self.provider.name != "cpu" && reason.contains(NEEDS_HELP) => {
-                (run(&self.options(false)), Some(reason))
-            }
-            result => (result, None),
-        }
-    }
 }
 
 /// The report's file. It is written as the work goes on: a fault of a driver may end the process.
@@ -150,7 +125,7 @@ fn all_cases(device: &Device, folder: &Path, file: &mut File) -> Result<bool, St
             file.save(Some(&format!("case {name} or one of the {CASES_AT_ONCE} from there on")))?;
         }
         let on = |options: &Options| run_case(&device.environment, options, name, folder);
-        let (result, help) = device.run(on);
+        let (result, help) = alone_or_helped(&device.provider, on);
         if let Some(reason) = help {
             found.helped.insert(name.clone(), reason.into());
         }
@@ -195,7 +170,8 @@ fn all_models(device: &Device, folder: &Path, file: &mut File) -> Result<bool, S
             if samples.is_empty() { vec![None] } else { samples.iter().map(|s| Some(&**s)).collect() };
         for sample in inputs {
             let of = sample.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
-            let (result, help) = device.run(|options| one_model(device, options, path, sample));
+            let (result, help) =
+                alone_or_helped(&device.provider, |options| one_model(device, options, path, sample));
             let mut entry = json!({ "model": name, "sample": of, "helped": help });
             match result {
                 Ok(facts) => {

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use crate::graph::Dim;
-use crate::tensor::{ElementType, ValueType};
-
 use crate::ops::activation::Activation;
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
+use crate::tensor::{ElementType, ValueType};
 
 /// Attention whose state is one matrix a head. Inputs: query, key, value, past state, decay, beta.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,12 +63,14 @@ impl Operator for LinearAttention {
         let (Some(q), Some(k), Some(v)) = (q, k, v) else { return Ok(()) };
         let (heads, kv_heads) = (Dim::from(self.heads), Dim::from(self.kv_heads));
         let d_k = q[2].floor_div(&heads);
-        let key_heads = match (k[2].known(), d_k.known()) {
-            (Some(columns), Some(size)) => {
+        // In com.microsoft keys have as many heads as their columns make of the queries' size.
+        let key_heads = match (self.microsoft, k[2].known(), d_k.known()) {
+            (false, ..) => kv_heads.clone(),
+            (true, Some(columns), Some(size)) => {
                 let [columns, size] = [columns, size].map(|n| usize::try_from(n).unwrap_or(0));
                 Dim::from(self.key_heads(columns, size).map_err(|reason| cx.input_error(1, reason))?)
             }
-            _ => kv_heads.clone(),
+            (true, ..) => Dim::Known(1),
         };
         for (input, last, heads) in [(0, &q[2], &heads), (1, &k[2], &key_heads), (2, &v[2], &kv_heads)] {
             if let (Some(n), Some(h)) = (last.known(), heads.known())
