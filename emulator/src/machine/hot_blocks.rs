@@ -19,6 +19,15 @@ pub fn run(_: &mut Wave, _: &mut Group<'_>, _: &Dispatch<'_>) -> Result<bool, Bo
 #[cfg(all(target_arch = "x86_64", unix))]
 pub use super::jit::is_possible;
 
+/// How many blocks of a program were translated.
+#[cfg(test)]
+pub fn translated_blocks(program: &super::Program) -> usize {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    return program.translations.count();
+    #[cfg(not(all(target_arch = "x86_64", unix)))]
+    0
+}
+
 /// Runs a wave's translated code; whether there was any. Blocks that are interpreted often are translated.
 #[cfg(all(target_arch = "x86_64", unix))]
 #[inline]

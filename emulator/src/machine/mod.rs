@@ -23,6 +23,8 @@ mod wave;
 
 pub use fault::{Fault, FaultKind};
 pub use group::Watch;
+#[cfg(test)]
+pub use hot_blocks::{is_possible as translates, translated_blocks};
 pub use launch::{Dispatch, run};
 pub use program::Program;
 pub use schedule::Settings;

@@ -32,13 +32,17 @@ impl Bench {
     /// Runs an instruction as the interpreter does, and as translated code, which must do the same.
     pub fn run(&mut self, instruction: &Instruction) -> Result<(), String> {
         let setting = Setting { target: self.target, lanes: self.wave.lanes, base: 0 };
+        // One that there is no action for gives its error here; in a program it would be met only when it is reached.
         drop(super::action(instruction, setting).map_err(|fault| fault.to_string())?);
         twice::run(self, std::slice::from_ref(instruction))
     }
 
-    /// Instructions one after the other, until one stops; both ways.
-    pub fn run_block(&mut self, instructions: &[Instruction]) -> Result<(), String> {
-        twice::run(self, instructions)
+    /// Instructions one after the other, both ways, until one stops or meets two NaNs; how many those are.
+    pub fn run_block(&mut self, instructions: &[Instruction]) -> usize {
+        let defined = twice::defined(self, instructions);
+        // Those that stop do so both ways.
+        let _ = twice::run(self, &instructions[..defined]);
+        defined
     }
 
     /// Runs while somebody watches.

@@ -68,6 +68,12 @@ impl Translations {
         (found != 0 && pc.is_multiple_of(WORD)).then_some(found)
     }
 
+    /// How many blocks were translated.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.regions.lock().expect("no thread panicked").iter().map(|region| region.entries.len()).sum()
+    }
+
     /// Translates the block at `pc` and those behind it. Where it cannot be, it is interpreted as before.
     pub fn translate(&self, program: &Program, pc: u64, lanes: usize) {
         let mut regions = match self.regions.try_lock() {
