@@ -38,12 +38,17 @@ pub fn run(wave: &mut Wave, group: &mut Group<'_>, dispatch: &Dispatch<'_>) -> R
     if wave.gpr_index_mode != 0 {
         return Ok(false);
     }
-    let Some(code) = program.translations.find(wave.pc, wave.lanes) else {
+    let code = match std::mem::take(&mut wave.resume) {
+        0 => program.translations.find(wave.pc, wave.lanes),
+        found => Some(found),
+    };
+    let Some(code) = code else {
         count(wave, dispatch)?;
         return Ok(false);
     };
     let limit = dispatch.settings.most_instructions;
-    // SAFETY: the code was found in the program that the dispatch runs, for waves of as many lanes.
+    // SAFETY: the code was found in the program that the dispatch runs, for waves of as many lanes: here, or by translated
+    // code when this wave came to a barrier; a new workgroup forgets it.
     if let Err(stopped) = unsafe { super::jit::run(wave, group, limit, code) } {
         let fault = match stopped.why {
             Why::Fault(fault) => fault,

@@ -94,15 +94,15 @@ impl<'a> Workgroups<'a> {
             if shuffle != 0 {
                 self.random.shuffle(&mut self.order);
             }
-            let mut running = false;
+            let mut interrupted = false;
             for turn in 0..self.order.len() {
                 let wave = self.order[turn];
                 if self.waves[wave].state == State::Running {
-                    running = true;
                     self.run_wave(wave)?;
+                    interrupted |= self.waves[wave].state == State::Running;
                 }
             }
-            if !running && !self.pass_barrier()? {
+            if !interrupted && !self.pass_barrier()? {
                 return self.end();
             }
         }
@@ -119,11 +119,11 @@ impl<'a> Workgroups<'a> {
     /// Lets waves go on that wait at a barrier; whether there were any. Waves that ended count as arrived, as on the
     /// hardware.
     fn pass_barrier(&mut self) -> Result<bool, Box<Fault>> {
-        let waves = &self.waves;
-        let mut waited = waves.iter().any(|wave| wave.state == State::AtBarrier);
-        if waited && self.group.observed {
+        if self.group.observed && self.waves.iter().any(|wave| wave.state == State::AtBarrier) {
+            let waves = &self.waves;
             self.group.observers.iter_mut().try_for_each(|observer| observer.barrier(waves))?;
         }
+        let mut waited = false;
         for wave in &mut self.waves {
             if wave.state == State::AtBarrier {
                 wave.state = State::Running;

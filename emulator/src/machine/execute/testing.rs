@@ -15,6 +15,8 @@ pub struct Bench {
     pub memory: Memory,
     pub wave: Wave,
     pub lds: Vec<u8>,
+    /// Allocations whose bytes both ways must leave the same.
+    pub compared: Vec<u64>,
     /// Accesses of all that ran: where, what, bytes, lanes, the first active lane's address.
     pub seen: Vec<(Space, AccessKind, u32, u64, u64)>,
 }
@@ -26,7 +28,8 @@ impl Bench {
         let memory = Memory::new(settings).unwrap();
         let mut wave = Wave::new(0, lanes);
         wave.set_exec(wave.all_lanes());
-        Bench { target: Target::find(target).unwrap(), memory, wave, lds: vec![0; 4096], seen: Vec::new() }
+        let (target, lds) = (Target::find(target).unwrap(), vec![0; 4096]);
+        Bench { target, memory, wave, lds, compared: Vec::new(), seen: Vec::new() }
     }
 
     /// Runs an instruction as the interpreter does, and as translated code, which must do the same.
@@ -43,6 +46,11 @@ impl Bench {
         // Those that stop do so both ways.
         let _ = twice::run(self, &instructions[..defined]);
         defined
+    }
+
+    /// Instructions one after the other, both ways, until one stops. They compute nothing with floats.
+    pub fn run_all(&mut self, instructions: &[Instruction]) -> Result<(), String> {
+        twice::run(self, instructions)
     }
 
     /// Runs while somebody watches.

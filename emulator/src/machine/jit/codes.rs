@@ -3,6 +3,7 @@
 use iced_x86::Code;
 
 pub const MOVE: Code = Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512;
+pub const MOVE_UNALIGNED: Code = Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512;
 /// The first source where the mask is 0, else the second.
 pub const BLEND: Code = Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32;
 
@@ -44,6 +45,7 @@ pub mod integer {
     pub const EQUAL: u32 = 0;
     pub const LESS: u32 = 1;
     pub const NOT_EQUAL: u32 = 4;
+    pub const GREATER: u32 = 6;
 }
 
 /// Predicates of comparisons of floats; what is no number only fulfils those that say so.

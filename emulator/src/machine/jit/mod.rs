@@ -9,8 +9,10 @@ mod assembler;
 mod cache;
 mod call;
 mod codes;
+mod constants;
 mod emitter;
 mod enter;
+mod inline;
 mod memory;
 mod pages;
 mod region;
@@ -21,6 +23,7 @@ mod vector;
 #[cfg(test)]
 pub mod tests;
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
 
@@ -103,7 +106,8 @@ impl Translations {
 ///
 /// [`Translations::find`] of the program that the wave runs gave the code, for as many lanes as the wave has.
 pub unsafe fn run(wave: &mut Wave, group: &mut Group<'_>, limit: u64, code: usize) -> Result<(), Stopped> {
-    let mut context = Context { limit, stopped: None };
+    let (lds, lds_bytes) = (group.lds.as_mut_ptr(), group.lds.len() as u64);
+    let mut context = Context { limit, stopped: None, lds, lds_bytes, places: MaybeUninit::uninit() };
     // SAFETY: the caller promises what `enter` asks for.
     unsafe { enter::enter(wave, group, &mut context, code) };
     match context.stopped {

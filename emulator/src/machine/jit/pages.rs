@@ -10,7 +10,7 @@ pub struct Pages {
 
 // SAFETY: the pages belong to the object, not to a thread, and nobody writes them after `new`.
 unsafe impl Send for Pages {}
-// SAFETY: as above.
+// SAFETY: threads that share the pages read and execute them; nobody writes them after `new`.
 unsafe impl Sync for Pages {}
 
 impl Pages {

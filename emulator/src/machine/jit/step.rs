@@ -8,6 +8,7 @@ use crate::machine::step::{Setting, ends_block};
 
 use super::assembler::at;
 use super::emitter::{Emitter, SCC, scalar_memory};
+use super::memory::Kind;
 use super::vector::{Planned, is_vector, plan};
 
 /// One instruction.
@@ -16,7 +17,9 @@ pub enum Step {
     Vector(Vec<Planned>),
     /// Code of the scalar unit, or a call.
     Other,
-    /// A call that loads from LDS.
+    /// A load or a store for which there is code, or a function of its own.
+    Access,
+    /// One that loads larger elements from LDS: a function serves several of them at once.
     LoadLds,
     Ends(Branch),
 }
@@ -104,7 +107,11 @@ impl Steps {
                 let planned = fits.then(|| plan(instruction, setting)).flatten();
                 return planned.map_or(Step::Other, Step::Vector);
             }
-            if super::memory::loads_lds(instruction, setting.lanes) { Step::LoadLds } else { Step::Other }
+            match super::memory::find(instruction, setting.lanes) {
+                None => Step::Other,
+                Some((_, access)) if access.kind == Kind::LoadLds && access.words > 1 => Step::LoadLds,
+                Some(_) => Step::Access,
+            }
         };
         Steps(block.instructions.iter().zip(&block.actions).map(step).collect())
     }
@@ -126,7 +133,7 @@ impl Steps {
 
     /// Whether code from a step on depends on which lanes take part.
     pub fn uses_lanes(&self, from: usize) -> bool {
-        self.0[from..].iter().any(|it| matches!(it, Step::Vector(_)))
+        self.0[from..].iter().any(|it| matches!(it, Step::Vector(_) | Step::Access | Step::LoadLds))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Translated code beside the interpreter. Instructions one by one are compared in `execute/testing.rs`, for all tests of
 //! instructions, and blocks in `execute/vector/tests/blocks.rs`.
 
+mod accesses;
+
 use crate::isa::{Encoding, Instruction, Target};
 use crate::machine::group::Group;
 use crate::machine::program::Program;

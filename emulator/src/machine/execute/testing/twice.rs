@@ -2,6 +2,7 @@
 
 use crate::isa::{Encoding, Instruction, Operand, Source};
 use crate::machine::group::Group;
+use crate::machine::ranges::Ranges;
 use crate::machine::step::{Setting, ends_block, prepare};
 
 use super::Bench;
@@ -16,6 +17,7 @@ struct State {
     gpr_index_mode: u32,
     mode: u32,
     lds: Vec<u8>,
+    memory: Vec<Vec<u8>>,
     result: Result<(), String>,
 }
 
@@ -30,6 +32,7 @@ impl State {
             gpr_index_mode: wave.gpr_index_mode,
             mode: wave.mode,
             lds: bench.lds.clone(),
+            memory: bench.compared.iter().map(|&address| bench.bytes(address).to_vec()).collect(),
             result,
         }
     }
@@ -40,7 +43,12 @@ impl State {
         wave.vector.words_mut().copy_from_slice(&self.vector);
         wave.scratch.clone_from(&self.scratch);
         (wave.gpr_index_mode, wave.mode) = (self.gpr_index_mode, self.mode);
+        // Which allocations it used last is to be found out again.
+        wave.ranges = Ranges::default();
         bench.lds.clone_from(&self.lds);
+        for (&address, bytes) in bench.compared.iter().zip(&self.memory) {
+            bench.bytes(address).copy_from_slice(bytes);
+        }
     }
 }
 
@@ -170,6 +178,7 @@ fn compare(
     assert_eq!(translated.mode, interpreted.mode, "{}", what());
     assert!(translated.scratch == interpreted.scratch, "scratch\n{}", what());
     assert!(translated.lds == interpreted.lds, "LDS\n{}", what());
+    assert!(translated.memory == interpreted.memory, "memory\n{}", what());
 }
 
 fn are_nans(a: u32, b: u32) -> bool {

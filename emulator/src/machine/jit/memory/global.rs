@@ -5,7 +5,7 @@ use crate::machine::wave::Wave;
 
 use super::super::call::{Call, Context, perform};
 use super::Access;
-use super::transfer::{load, store, within};
+use super::transfer::{are_apart, load, store, within};
 
 /// Loads scalar registers.
 ///
@@ -48,7 +48,9 @@ pub unsafe extern "sysv64" fn transfer_global<const LANES: usize, const WORDS: u
     if mask == 0 {
         return 0;
     }
-    let Some(base) = in_memory::<LANES>(access, wave, group, mask, 4 * WORDS as u64) else {
+    let base = in_memory::<LANES>(access, wave, group, mask, 4 * WORDS as u64);
+    let ordered = !STORES || are_apart::<LANES, WORDS>(&wave.vector.rows::<LANES>()[access.vector], mask);
+    let Some(base) = base.filter(|_| ordered) else {
         // SAFETY: the caller promises that the action lives.
         return unsafe { perform(call, wave, group, context) };
     };

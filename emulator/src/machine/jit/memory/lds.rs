@@ -6,7 +6,7 @@ use crate::machine::wave::Wave;
 use super::super::call::{Call, Context, perform};
 use super::super::emitter::TOGETHER;
 use super::Access;
-use super::transfer::{Part, store, within};
+use super::transfer::{Part, are_apart, store, within};
 
 /// What is known of the addresses in a register.
 #[derive(Clone, Copy)]
@@ -146,7 +146,8 @@ pub unsafe extern "sysv64" fn store_lds<const LANES: usize, const WORDS: usize>(
     }
     let offsets = &wave.vector.rows::<LANES>()[access.vector];
     let room = group.lds.len().checked_sub(access.furthest() as usize + 4 * WORDS);
-    if !room.is_some_and(|last| within::<LANES>(offsets, mask, 0, last as u32)) {
+    let inside = room.is_some_and(|last| within::<LANES>(offsets, mask, 0, last as u32));
+    if !inside || !are_apart::<LANES, WORDS>(offsets, mask) {
         // SAFETY: the caller promises that the action lives.
         return unsafe { perform(call, wave, group, context) };
     }

@@ -12,9 +12,21 @@ use super::call::Function;
 use global::{load_scalars, transfer_global};
 use lds::{load_lds, store_lds};
 
+/// Which memory, and in which direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    #[default]
+    LoadScalars,
+    LoadLds,
+    StoreLds,
+    LoadGlobal,
+    StoreGlobal,
+}
+
 /// Where the elements of an instruction lie, and its registers.
 #[derive(Clone, Copy, Default)]
 pub struct Access {
+    pub kind: Kind,
     /// A register of offsets; where there is no scalar register the first of two, of addresses.
     pub vector: usize,
     pub scalar: Option<u8>,
@@ -30,7 +42,7 @@ pub struct Access {
 
 impl Access {
     /// The larger offset of both addresses in LDS.
-    fn furthest(&self) -> i64 {
+    pub fn furthest(&self) -> i64 {
         self.second_register.map_or(self.offset, |_| self.offset.max(self.second_offset))
     }
 }
@@ -94,10 +106,12 @@ fn global(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)>
         _ => return None,
     };
     let access = Access {
+        kind: if loads { Kind::LoadGlobal } else { Kind::StoreGlobal },
         vector: operands::vector(instruction, vector, if scalar.is_none() { 2 } else { 1 }).ok()?,
         scalar,
         offset: i64::from(instruction.modifiers.memory.offset),
         register: operands::vector(instruction, data, words).ok()?,
+        words,
         ..Access::default()
     };
     let function = match loads {
@@ -120,6 +134,7 @@ fn lds(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
     let words = words(two.unwrap_or(element))?;
     let [address, data, other, _] = instruction.sources;
     let mut access = Access {
+        kind: if loads { Kind::LoadLds } else { Kind::StoreLds },
         vector: operands::vector(instruction, address, 1).ok()?,
         offset: i64::from(memory.offset.max(0)),
         words,
@@ -148,13 +163,6 @@ fn lds(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
     Some((function, access))
 }
 
-/// Whether an instruction loads from LDS as [`load_lds`] does, which serves several of them at once.
-pub fn loads_lds(instruction: &Instruction, lanes: usize) -> bool {
-    instruction.encoding == Encoding::Ds
-        && instruction.name.starts_with("ds_load_")
-        && lds(instruction, lanes).is_some()
-}
-
 fn scalar(instruction: &Instruction) -> Option<(Function, Access)> {
     let element = instruction.name.strip_prefix("s_load_")?;
     let (bytes, function) = match element {
@@ -176,6 +184,7 @@ fn scalar(instruction: &Instruction) -> Option<(Function, Access)> {
         scalar: Some(operands::scalar(instruction, base, 2).ok()?),
         offset: i64::from(instruction.modifiers.memory.offset) + more,
         register: usize::from(operands::scalar(instruction, instruction.destinations[0], bytes / 4).ok()?),
+        words: bytes / 4,
         ..Access::default()
     };
     (access.register != usize::from(sgpr::NULL)).then_some((function, access))

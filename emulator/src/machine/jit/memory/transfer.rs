@@ -167,6 +167,35 @@ pub fn within<const LANES: usize>(values: &[u32; LANES], mask: u64, lowest: u32,
     outside == 0
 }
 
+/// Whether the elements of different lanes are the same or have no byte in common, as far as that is seen at once: then it
+/// makes no difference whether lanes store whole elements or all lanes a word after the other.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1")]
+pub fn are_apart<const LANES: usize, const WORDS: usize>(offsets: &[u32; LANES], mask: u64) -> bool {
+    if WORDS == 1 {
+        return true;
+    }
+    let lane = mask.trailing_zeros() as usize % LANES;
+    let (first, steps) = (offsets[lane], steps(WORDS));
+    let mut overlap = 0;
+    for (part, offsets) in offsets.as_chunks::<TOGETHER>().0.iter().enumerate() {
+        let mask = (mask >> (part * TOGETHER)) as u16;
+        // SAFETY: sixteen words, which need no alignment.
+        let offsets = unsafe { _mm512_loadu_si512(offsets.as_ptr().cast()) };
+        overlap |= if WORDS == 3 {
+            // Nothing but a run is seen at once.
+            let begin = first.wrapping_add((4 * WORDS * part * TOGETHER) as u32);
+            let begin = begin.wrapping_sub((4 * WORDS * lane) as u32);
+            let run = _mm512_add_epi32(_mm512_set1_epi32(begin as i32), steps);
+            _mm512_mask_cmpneq_epi32_mask(mask, offsets, run)
+        } else {
+            let distances = _mm512_sub_epi32(offsets, _mm512_set1_epi32(first as i32));
+            _mm512_mask_test_epi32_mask(mask, distances, _mm512_set1_epi32(4 * WORDS as i32 - 1))
+        };
+    }
+    overlap == 0
+}
+
 /// How the elements of some lanes lie.
 #[derive(Clone, Copy)]
 enum Shape {
@@ -181,10 +210,8 @@ enum Shape {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn shape(words: usize, offsets: __m512i, first: u32, lane: usize, mask: u16) -> Shape {
-    let numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let steps = _mm512_mullo_epi32(numbers, _mm512_set1_epi32(4 * words as i32));
     let begin = first.wrapping_sub((4 * words * lane) as u32);
-    let run = _mm512_add_epi32(_mm512_set1_epi32(begin as i32), steps);
+    let run = _mm512_add_epi32(_mm512_set1_epi32(begin as i32), steps(words));
     if _mm512_cmpneq_epi32_mask(offsets, run) & mask == 0 {
         return Shape::Run;
     }
@@ -192,6 +219,14 @@ fn shape(words: usize, offsets: __m512i, first: u32, lane: usize, mask: u16) -> 
         0 => Shape::Equal,
         _ => Shape::Other,
     }
+}
+
+/// Distances of elements one behind the other.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn steps(words: usize) -> __m512i {
+    let numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm512_mullo_epi32(numbers, _mm512_set1_epi32(4 * words as i32))
 }
 
 /// Sixteen lanes of a row, as far as the mask says.
