@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{MemoryOperand, Register};
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::assembler::at;
+use super::cache::{Zmm, zmm};
+use super::emitter::Emitter;
 
 /// How many words a region has at most.
 const MOST: usize = 4096;
@@ -45,4 +47,33 @@ impl Constants {
 /// Where a constant lies that begins with this word.
 pub fn constant_memory(first: usize) -> MemoryOperand {
     at(Register::R15, 4 * first)
+}
+
+/// Operations with a constant in all lanes, which need no register for it.
+impl Emitter {
+    fn broadcast(&mut self, value: u32) -> MemoryOperand {
+        let mut memory = constant_memory(self.constant_place(&[value]));
+        memory.is_broadcast = true;
+        memory
+    }
+
+    pub fn with_constant(&mut self, code: Code, to: Zmm, a: Zmm, value: u32) {
+        let memory = self.broadcast(value);
+        self.assembler.add(Instruction::with3(code, zmm(to), zmm(a), memory));
+    }
+
+    pub fn compare_constant(&mut self, code: Code, to: Register, a: Zmm, value: u32, predicate: u32) {
+        let memory = self.broadcast(value);
+        self.assembler.add(Instruction::with4(code, to, zmm(a), memory, predicate));
+    }
+
+    /// Lanes of a mask, or all where there is none, become a constant.
+    pub fn set_lanes(&mut self, mask: Register, to: Zmm, value: u32) {
+        let memory = constant_memory(self.constant_place(&[value]));
+        let code = Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32;
+        self.assembler.add(Instruction::with2(code, zmm(to), memory).map(|mut it| {
+            it.set_op_mask(mask);
+            it
+        }));
+    }
 }

@@ -3,6 +3,7 @@
 mod bits;
 mod comparisons;
 mod conversions;
+mod divisions;
 mod floats;
 mod integers;
 mod wide;
@@ -75,7 +76,7 @@ pub enum Emit {
 pub type Row = (&'static str, Emit);
 
 static ROWS: LazyLock<HashMap<&'static str, Emit>> = LazyLock::new(|| {
-    [bits::rows(), conversions::rows(), floats::rows(), integers::rows(), wide::rows()]
+    [bits::rows(), conversions::rows(), divisions::rows(), floats::rows(), integers::rows(), wide::rows()]
         .into_iter()
         .flatten()
         .collect()

@@ -55,8 +55,16 @@ fn each_row_of_translated_code_is_used() {
 
 /// Rows of instructions that the references do not have.
 #[cfg(all(target_arch = "x86_64", unix))]
-const NO_REFERENCE: &[&str] =
-    &["v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32", "v_mov_b64"];
+const NO_REFERENCE: &[&str] = &[
+    "v_accvgpr_read_b32",
+    "v_accvgpr_write_b32",
+    "v_accvgpr_mov_b32",
+    "v_mov_b64",
+    // In `divisions.rs`.
+    "v_div_scale_f32",
+    "v_div_fmas_f32",
+    "v_div_fixup_f32",
+];
 
 /// Those of 32 and 64 bits are more often in kernels, and have rows of their own.
 fn is_usual(reference: &Reference) -> bool {
