@@ -15,11 +15,11 @@ pub trait Work: Send + Sync + 'static {
 #[cfg(target_arch = "x86_64")]
 pub fn action<W: Work>(work: W) -> Action {
     if has_avx512() {
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the processor has AVX-512 and what else the function is compiled for.
         return Box::new(move |wave, group| unsafe { run_avx512(&work, wave, group) });
     }
     if has_avx2() {
-        // SAFETY: as above.
+        // SAFETY: the processor has AVX2 and what else the function is compiled for.
         return Box::new(move |wave, group| unsafe { run_avx2(&work, wave, group) });
     }
     Box::new(move |wave, group| work.run(wave, group))

@@ -69,7 +69,8 @@ impl Registers {
     }
 
     pub fn words_mut(&mut self) -> &mut [u32] {
-        // SAFETY: as above, and the lines are borrowed for as long as the words.
+        // SAFETY: a line is sixteen words without padding, the slice covers exactly the lines there are, and they are
+        // borrowed, for writing, as long as it.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * 16) }
     }
 }

@@ -7,12 +7,12 @@ use crate::isa::Instruction;
 
 use super::fault::Fault;
 use super::group::Group;
+use super::hot_blocks;
 use super::launch::Dispatch;
 use super::program::Block;
+use super::ranges::Ranges;
 use super::start::Start;
 use super::step::Action;
-use super::translate::Ranges;
-use super::translation;
 use super::wave::{State, Wave};
 
 /// How waves run.
@@ -62,7 +62,7 @@ impl<'a> Workgroups<'a> {
             observed: false,
         };
         let Settings { shuffle, translate, .. } = dispatch.settings;
-        let translates = shuffle == 0 && translate != 0 && translation::is_possible();
+        let translates = shuffle == 0 && translate != 0 && hot_blocks::is_possible();
         Workgroups { dispatch, waves, start: None, order, group, random: Random(1), translates }
     }
 
@@ -94,15 +94,15 @@ impl<'a> Workgroups<'a> {
             if shuffle != 0 {
                 self.random.shuffle(&mut self.order);
             }
-            let mut running = false;
+            let mut interrupted = false;
             for turn in 0..self.order.len() {
                 let wave = self.order[turn];
                 if self.waves[wave].state == State::Running {
-                    running = true;
                     self.run_wave(wave)?;
+                    interrupted |= self.waves[wave].state == State::Running;
                 }
             }
-            if !running && !self.pass_barrier()? {
+            if !interrupted && !self.pass_barrier()? {
                 return self.end();
             }
         }
@@ -119,11 +119,11 @@ impl<'a> Workgroups<'a> {
     /// Lets waves go on that wait at a barrier; whether there were any. Waves that ended count as arrived, as on the
     /// hardware.
     fn pass_barrier(&mut self) -> Result<bool, Box<Fault>> {
-        let waves = &self.waves;
-        let mut waited = waves.iter().any(|wave| wave.state == State::AtBarrier);
-        if waited && self.group.observed {
+        if self.group.observed && self.waves.iter().any(|wave| wave.state == State::AtBarrier) {
+            let waves = &self.waves;
             self.group.observers.iter_mut().try_for_each(|observer| observer.barrier(waves))?;
         }
+        let mut waited = false;
         for wave in &mut self.waves {
             if wave.state == State::AtBarrier {
                 wave.state = State::Running;
@@ -144,7 +144,7 @@ impl<'a> Workgroups<'a> {
         let mut turn = if shuffle == 0 { usize::MAX } else { 1 + self.random.next() as usize % 64 };
         let translates = self.translates && !group.observed;
         while wave.state == State::Running && turn > 0 {
-            if translates && translation::run(wave, group, self.dispatch)? {
+            if translates && hot_blocks::run(wave, group, self.dispatch)? {
                 continue;
             }
             let block = self.dispatch.program.block(wave.pc, wave.lanes)?;

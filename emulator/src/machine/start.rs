@@ -74,6 +74,7 @@ impl Start {
         wave.mode = self.mode;
         wave.executed = 0;
         wave.step = 0;
+        wave.resume = 0;
         wave.pc = self.pc;
         wave.scratch.clear();
         wave.scratch.resize(wave.scratch_size as usize * wave.lanes, 0xff);

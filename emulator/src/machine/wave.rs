@@ -3,8 +3,8 @@
 use crate::isa::{Source, Special, sgpr};
 
 use super::fault::Fault;
+use super::ranges::Ranges;
 use super::registers::Registers;
-use super::translate::Ranges;
 
 /// The upper halves of the addresses under which flat instructions reach LDS and scratch.
 pub const SHARED_APERTURE: u32 = 0x0001_0000;
@@ -41,6 +41,8 @@ pub struct Wave {
     pub mode: u32,
     /// Instructions until now.
     pub executed: u64,
+    /// Where translated code that waited at a barrier goes on; 0: that is to be found.
+    pub resume: usize,
     /// Allocations that it used last.
     pub ranges: Ranges,
     /// Rows for operands that are no registers and for results, each of 128 words.
@@ -69,6 +71,7 @@ impl Wave {
             gpr_index_mode: 0,
             mode: 0,
             executed: 0,
+            resume: 0,
             ranges: Ranges::default(),
             temporary: Box::new([Temporary([0; 128]); 5]),
         }

@@ -86,7 +86,7 @@ const ROWS: &[Row] = &[
           meaning: "host threads that run workgroups, 0: all processors",
           read: |o, v| { o.machine.threads = number(v, 0, 1024)?; Some(()) } },
     Row { name: "TRANSLATE", default: "100", allowed: "0 to 4294967295",
-          meaning: "instructions that were interpreted so often become machine code of the host, 0: never",
+          meaning: "blocks of instructions that were interpreted so often become machine code of the host, 0: none does",
           read: |o, v| { o.machine.translate = number(v, 0, u32::MAX)?; Some(()) } },
     Row { name: "MAX_INSTS", default: "4000000000", allowed: "a number above 0",
           meaning: "instructions of a wave before it is stopped",

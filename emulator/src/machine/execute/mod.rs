@@ -11,7 +11,7 @@ pub mod operands;
 mod scalar;
 mod scalar_memory;
 #[cfg(test)]
-mod testing;
+pub mod testing;
 mod vector;
 
 use crate::isa::{Encoding, Instruction, Operand, Source};

@@ -15,6 +15,8 @@ pub struct Bench {
     pub memory: Memory,
     pub wave: Wave,
     pub lds: Vec<u8>,
+    /// Allocations whose bytes both ways must leave the same.
+    pub compared: Vec<u64>,
     /// Accesses of all that ran: where, what, bytes, lanes, the first active lane's address.
     pub seen: Vec<(Space, AccessKind, u32, u64, u64)>,
 }
@@ -26,18 +28,28 @@ impl Bench {
         let memory = Memory::new(settings).unwrap();
         let mut wave = Wave::new(0, lanes);
         wave.set_exec(wave.all_lanes());
-        Bench { target: Target::find(target).unwrap(), memory, wave, lds: vec![0; 4096], seen: Vec::new() }
+        let (target, lds) = (Target::find(target).unwrap(), vec![0; 4096]);
+        Bench { target, memory, wave, lds, compared: Vec::new(), seen: Vec::new() }
     }
 
     /// Runs an instruction as the interpreter does, and as translated code, which must do the same.
     pub fn run(&mut self, instruction: &Instruction) -> Result<(), String> {
         let setting = Setting { target: self.target, lanes: self.wave.lanes, base: 0 };
+        // One that there is no action for gives its error here; in a program it would be met only when it is reached.
         drop(super::action(instruction, setting).map_err(|fault| fault.to_string())?);
         twice::run(self, std::slice::from_ref(instruction))
     }
 
-    /// Instructions one after the other, until one stops; both ways.
-    pub fn run_block(&mut self, instructions: &[Instruction]) -> Result<(), String> {
+    /// Instructions one after the other, both ways, until one stops or meets two NaNs; how many those are.
+    pub fn run_block(&mut self, instructions: &[Instruction]) -> usize {
+        let defined = twice::defined(self, instructions);
+        // Those that stop do so both ways.
+        let _ = twice::run(self, &instructions[..defined]);
+        defined
+    }
+
+    /// Instructions one after the other, both ways, until one stops. They compute nothing with floats.
+    pub fn run_all(&mut self, instructions: &[Instruction]) -> Result<(), String> {
         twice::run(self, instructions)
     }
 

@@ -15,7 +15,7 @@ pub struct Assembler {
     labels: Vec<Option<usize>>,
     /// Where jumps end, and where they lead.
     jumps: Vec<(usize, Label)>,
-    error: Option<IcedError>,
+    error: Option<String>,
 }
 
 impl Assembler {
@@ -33,15 +33,18 @@ impl Assembler {
         self.labels[label.0] = Some(self.length);
     }
 
-    /// Adds an instruction; the first that cannot be encoded is what [`Assembler::finish`] reports.
+    /// Adds an instruction.
     pub fn add(&mut self, instruction: Result<Instruction, IcedError>) {
         let done = instruction.and_then(|it| self.encoder.encode(&it, self.length as u64));
         match done {
             Ok(bytes) => self.length += bytes,
-            Err(error) => {
-                self.error.get_or_insert(error);
-            }
+            Err(error) => self.fail(error.to_string()),
         }
+    }
+
+    /// Code that cannot be made; the first reason is what [`Assembler::finish`] gives.
+    pub fn fail(&mut self, reason: String) {
+        self.error.get_or_insert(reason);
     }
 
     /// A jump with a distance of 32 bits, conditional or not.
@@ -104,7 +107,7 @@ impl Assembler {
     /// The code, with all jumps leading where their labels are, and where each label is.
     pub fn finish(mut self) -> Result<(Vec<u8>, Vec<Option<usize>>), String> {
         if let Some(error) = self.error {
-            return Err(error.to_string());
+            return Err(error);
         }
         let mut bytes = self.encoder.take_buffer();
         for (end, label) in self.jumps {

@@ -10,12 +10,20 @@ pub enum Key {
     /// A scalar register in all lanes.
     Scalar(u8),
     Constant(u32),
+    /// Sixteen words, from this one of the constants on.
+    Pattern(usize),
+    /// How the elements of sixteen lanes lie, in this place.
+    Shape(usize, usize),
 }
 
 /// A vector register of the host.
 pub type Zmm = usize;
 
-const COUNT: usize = 32;
+/// Registers that hold values.
+const COUNT: usize = 30;
+
+/// Registers that hold nothing from one instruction to the next.
+pub const SCRATCH: [Zmm; 2] = [30, 31];
 
 pub struct Cache {
     keys: [Option<Key>; COUNT],
@@ -67,6 +75,11 @@ impl Cache {
         }
     }
 
+    /// What all registers hold.
+    pub fn held(&self) -> Vec<(Zmm, Key)> {
+        self.keys.iter().enumerate().filter_map(|(register, key)| Some((register, (*key)?))).collect()
+    }
+
     pub fn forget_all(&mut self) {
         self.keys = [None; COUNT];
     }
@@ -85,39 +98,10 @@ impl Cache {
 
 /// The register of a number.
 pub fn zmm(register: Zmm) -> Register {
-    const REGISTERS: [Register; COUNT] = [
-        Register::ZMM0,
-        Register::ZMM1,
-        Register::ZMM2,
-        Register::ZMM3,
-        Register::ZMM4,
-        Register::ZMM5,
-        Register::ZMM6,
-        Register::ZMM7,
-        Register::ZMM8,
-        Register::ZMM9,
-        Register::ZMM10,
-        Register::ZMM11,
-        Register::ZMM12,
-        Register::ZMM13,
-        Register::ZMM14,
-        Register::ZMM15,
-        Register::ZMM16,
-        Register::ZMM17,
-        Register::ZMM18,
-        Register::ZMM19,
-        Register::ZMM20,
-        Register::ZMM21,
-        Register::ZMM22,
-        Register::ZMM23,
-        Register::ZMM24,
-        Register::ZMM25,
-        Register::ZMM26,
-        Register::ZMM27,
-        Register::ZMM28,
-        Register::ZMM29,
-        Register::ZMM30,
-        Register::ZMM31,
-    ];
-    REGISTERS[register]
+    Register::ZMM0 + register as u32
+}
+
+/// Its lowest 128 bits.
+pub fn xmm(register: Zmm) -> Register {
+    Register::XMM0 + register as u32
 }

@@ -1,14 +1,22 @@
 //! Calls from translated code to what instructions do otherwise.
 
 use std::any::Any;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use iced_x86::{Code, Instruction, Register};
 
 use crate::machine::fault::Fault;
 use crate::machine::group::Group;
 use crate::machine::step::Action;
 use crate::machine::wave::Wave;
 
-use super::access::Access;
+use super::assembler::{Assembler, Label};
+use super::inline::Place;
+use super::memory::Access;
+
+/// How many places translated code knows at once.
+pub const PLACES: usize = 8;
 
 /// What translated code is given beside the wave.
 #[repr(C)]
@@ -16,6 +24,11 @@ pub struct Context {
     /// A wave that executed more instructions leaves.
     pub limit: u64,
     pub stopped: Option<Stopped>,
+    /// The workgroup's LDS.
+    pub lds: *mut u8,
+    pub lds_bytes: u64,
+    /// What code has found out of places in memory. It writes each before it reads it.
+    pub places: MaybeUninit<[Place; PLACES]>,
 }
 
 /// Why translated code stopped.
@@ -44,9 +57,9 @@ pub struct Call {
     pub others: Vec<Call>,
 }
 
-// SAFETY: actions are shared by threads.
+// SAFETY: the pointer leads to an `Action`, which is `Sync` and is only read; nothing else in a call belongs to a thread.
 unsafe impl Send for Call {}
-// SAFETY: as above.
+// SAFETY: threads that share a call only read it, and the `Action` that its pointer leads to is `Sync`.
 unsafe impl Sync for Call {}
 
 /// What translated code calls: 0, or 1 where it stopped.
@@ -56,14 +69,14 @@ pub type Function = unsafe extern "sysv64" fn(&Call, &mut Wave, &mut Group<'_>, 
 ///
 /// # Safety
 ///
-/// The action is there.
+/// The program that the action belongs to lives.
 pub unsafe extern "sysv64" fn perform(
     call: &Call,
     wave: &mut Wave,
     group: &mut Group<'_>,
     context: &mut Context,
 ) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the program lives, and its blocks keep their actions as long.
     let action = unsafe { &*call.action };
     let why = match catch_unwind(AssertUnwindSafe(|| action(wave, group))) {
         Ok(Ok(())) => return 0,
@@ -72,4 +85,17 @@ pub unsafe extern "sysv64" fn perform(
     };
     context.stopped = Some(Stopped { block: call.block, step: call.step, why });
     1
+}
+
+/// Code that calls a function, and leaves where it stopped.
+pub fn emit_call(assembler: &mut Assembler, function: Function, call: *const Call, exit: Label) {
+    assembler.add(Ok(Instruction::with(Code::VEX_Vzeroupper)));
+    assembler.constant(Register::RDI, call.expose_provenance() as u64);
+    assembler.two(Code::Mov_r64_rm64, Register::RSI, Register::RBX);
+    assembler.two(Code::Mov_r64_rm64, Register::RDX, Register::R14);
+    assembler.two(Code::Mov_r64_rm64, Register::RCX, Register::R13);
+    assembler.constant(Register::RAX, function as usize as u64);
+    assembler.one(Code::Call_rm64, Register::RAX);
+    assembler.two(Code::Test_rm32_r32, Register::EAX, Register::EAX);
+    assembler.jump(Code::Jne_rel32_64, exit);
 }

@@ -1,29 +1,29 @@
 //! What rows of the tables use to make code: registers, constants, masks, results.
 //!
-//! RBX holds the wave, R12 its vector registers, R13 the context, R14 the workgroup, R15 the constants. RAX, RCX, RDX, RBP
-//! and K5 to K7 are free. K1 to K4 hold EXEC, sixteen lanes each, where code is made for any EXEC.
+//! RBX holds the wave, R12 its vector registers, R13 the context, R14 the workgroup, R15 the constants. All other general
+//! registers and K5 to K7 are free within an instruction. K1 to K4 hold EXEC, sixteen lanes each, where code is made for any
+//! EXEC.
 
-use std::collections::HashMap;
 use std::mem::offset_of;
 
 use iced_x86::{Code, Instruction, Register};
 
 use crate::isa::sgpr;
+use crate::machine::execute::simple::{Operand, Words};
 use crate::machine::registers::ROWS;
 use crate::machine::wave::Wave;
 
-use super::assembler::{Assembler, at};
+use super::assembler::{Assembler, Label, at};
 use super::cache::{Cache, Key, Zmm, zmm};
-use super::vector::Operand;
+use super::codes::{AND, MOVE, MOVE_UNALIGNED, RIGHT, XOR};
+use super::constants::{Constants, constant_memory};
+use super::inline::{KnownPlaces, shape_memory};
 
 /// Lanes of a vector register of the host.
 pub const TOGETHER: usize = 16;
 
 /// R12 lies behind the first rows, so that short displacements lead to more of them.
 pub const ROWS_BIAS: usize = 8192;
-
-/// How many constants a region has at most.
-const POOL: usize = 4096;
 
 pub const SCALAR: usize = offset_of!(Wave, scalar);
 pub const SCC: usize = offset_of!(Wave, scc);
@@ -33,6 +33,15 @@ pub const BITS: Register = Register::K5;
 pub const OTHER_BITS: Register = Register::K6;
 pub const MORE_BITS: Register = Register::K7;
 
+/// EXEC, sixteen lanes each.
+const EXEC_MASKS: [Register; 4] = [Register::K1, Register::K2, Register::K3, Register::K4];
+
+/// What registers held at a place in the code.
+pub struct Held {
+    registers: Vec<(Zmm, Key)>,
+    masks: bool,
+}
+
 pub struct Emitter {
     pub assembler: Assembler,
     pub lanes: usize,
@@ -41,9 +50,16 @@ pub struct Emitter {
     /// Whether K1 to K4 hold EXEC.
     masks_loaded: bool,
     cache: Cache,
-    pool: Box<[u32]>,
-    constants: HashMap<u32, usize>,
+    constants: Constants,
+    /// What code finds out of places in memory.
+    pub places: KnownPlaces,
+    /// Where code begins that finds the range of an address, once it is used.
+    pub range_finder: Option<Label>,
+    asides: Vec<(Label, Aside)>,
 }
+
+/// Code for what is not usual, behind all other code.
+type Aside = Box<dyn FnOnce(&mut Emitter)>;
 
 impl Emitter {
     pub fn new(lanes: usize) -> Emitter {
@@ -53,32 +69,36 @@ impl Emitter {
             masked: false,
             masks_loaded: false,
             cache: Cache::new(),
-            pool: vec![0; POOL].into_boxed_slice(),
-            constants: HashMap::new(),
+            constants: Constants::new(),
+            places: KnownPlaces::default(),
+            range_finder: None,
+            asides: Vec::new(),
         }
     }
 
     /// Nothing is known of registers any more.
     pub fn forget(&mut self) {
         self.cache.forget_all();
+        self.places.forget_all();
         self.masks_loaded = false;
     }
 
     /// EXEC was written.
     pub fn forget_masks(&mut self) {
         self.masks_loaded = false;
+        self.places.forget_all();
     }
 
     /// A scalar register was written.
     pub fn forget_scalar(&mut self, register: u8) {
         self.cache.forget(Key::Scalar(register));
+        self.places.forget_scalar(register);
     }
 
     /// Code begins at which jumps arrive.
     pub fn begin(&mut self) {
         self.forget();
-        let address = self.pool.as_ptr().expose_provenance() as u64;
-        self.assembler.constant(Register::R15, address);
+        self.assembler.constant(Register::R15, self.constants.address());
     }
 
     /// Parts of a row.
@@ -98,30 +118,21 @@ impl Emitter {
 
     /// A register with the same in all lanes. It may not be written.
     pub fn constant(&mut self, value: u32) -> Zmm {
-        if let Some(found) = self.cache.find(Key::Constant(value)) {
-            return found;
-        }
-        let to = self.cache.take();
-        if value == 0 {
-            self.three(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, to, to, to);
-        } else {
-            let index = self.pool_index(value);
-            let from = at(Register::R15, 4 * index);
-            self.assembler.load(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, zmm(to), from);
-        }
-        self.cache.set(to, Key::Constant(value));
-        to
+        self.load_key(Key::Constant(value))
     }
 
-    fn pool_index(&mut self, value: u32) -> usize {
-        let next = self.constants.len();
-        let index = *self.constants.entry(value).or_insert(next);
-        match self.pool.get_mut(index) {
-            Some(place) => *place = value,
-            // An instruction that cannot be encoded: the region stays as it is.
-            None => self.assembler.two(Code::Mov_r32_rm32, Register::RAX, Register::None),
-        }
-        index
+    /// A register with these lanes. It may not be written.
+    pub fn pattern(&mut self, lanes: [u32; TOGETHER]) -> Zmm {
+        let first = self.constant_place(&lanes);
+        self.load_key(Key::Pattern(first))
+    }
+
+    /// The first word of a constant that code may read.
+    pub fn constant_place(&mut self, constant: &[u32]) -> usize {
+        self.constants.place(constant).unwrap_or_else(|| {
+            self.assembler.fail("too many constants".to_owned());
+            0
+        })
     }
 
     /// A register with sixteen lanes of an operand, and its modifiers. It may not be written.
@@ -140,40 +151,78 @@ impl Emitter {
         self.load_key(operand.high_key(part))
     }
 
-    fn load_key(&mut self, key: Key) -> Zmm {
-        if let Key::Constant(value) = key {
-            return self.constant(value);
-        }
+    /// A register with this value. It may not be written.
+    pub fn load_key(&mut self, key: Key) -> Zmm {
         if let Some(found) = self.cache.find(key) {
             return found;
         }
         let to = self.cache.take();
-        match key {
-            Key::Row(row, part) => {
-                let from = self.row_memory(usize::from(row), part);
-                self.assembler.load(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, zmm(to), from);
-            }
-            Key::Scalar(register) => {
-                let from = scalar_memory(register);
-                self.assembler.load(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, zmm(to), from);
-            }
-            Key::Constant(_) => {}
-        }
+        self.fetch(to, key);
         self.cache.set(to, key);
         to
     }
 
+    /// A register gets a value from where it lies.
+    fn fetch(&mut self, to: Zmm, key: Key) {
+        const BROADCAST: Code = Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32;
+        let (code, from) = match key {
+            Key::Constant(0) => return self.three(XOR, to, to, to),
+            Key::Constant(value) => (BROADCAST, constant_memory(self.constant_place(&[value]))),
+            Key::Pattern(first) => (MOVE_UNALIGNED, constant_memory(first)),
+            Key::Scalar(register) => (BROADCAST, scalar_memory(register)),
+            Key::Row(row, part) => (MOVE, self.row_memory(usize::from(row), part)),
+            Key::Shape(place, part) => (MOVE, shape_memory(place, part)),
+        };
+        self.assembler.load(code, zmm(to), from);
+    }
+
+    /// From now on the register holds this value.
+    pub fn set_key(&mut self, register: Zmm, key: Key) {
+        self.cache.set(register, key);
+    }
+
+    /// No register holds it any more.
+    pub fn forget_key(&mut self, key: Key) {
+        self.cache.forget(key);
+    }
+
+    /// What registers hold now, for code that goes on here from elsewhere.
+    pub fn held(&self) -> Held {
+        Held { registers: self.cache.held(), masks: self.masks_loaded }
+    }
+
+    /// Registers get what they held.
+    pub fn hold(&mut self, held: &Held) {
+        for &(register, key) in &held.registers {
+            self.fetch(register, key);
+        }
+        if held.masks {
+            self.load_masks();
+        }
+    }
+
+    /// Code for what is not usual: it is made behind all other code.
+    pub fn aside(&mut self, begin: Label, code: impl FnOnce(&mut Emitter) + 'static) {
+        self.asides.push((begin, Box::new(code)));
+    }
+
+    /// Makes the code that was put aside.
+    pub fn finish_asides(&mut self) {
+        for (begin, code) in std::mem::take(&mut self.asides) {
+            self.assembler.bind(begin);
+            code(self);
+        }
+    }
+
     fn modified(&mut self, plain: Zmm, operand: &Operand) -> Zmm {
         let mut value = plain;
-        if operand.shift != 0 {
+        let Words { shift, keep, invert } = operand.words;
+        if shift != 0 {
             let to = self.fresh();
-            self.two_immediate(Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, to, value, operand.shift);
+            self.two_immediate(RIGHT.by_constant, to, value, shift);
             value = to;
         }
-        for (code, constant, changes) in [
-            (Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, operand.keep, operand.keep != u32::MAX),
-            (Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, operand.invert, operand.invert != 0),
-        ] {
+        for (code, constant, changes) in [(AND, keep, keep != u32::MAX), (XOR, invert, invert != 0)] {
             if changes {
                 let (constant, to) = (self.constant(constant), self.fresh());
                 self.three(code, to, value, constant);
@@ -183,7 +232,8 @@ impl Emitter {
         value
     }
 
-    fn row_memory(&self, row: usize, part: usize) -> iced_x86::MemoryOperand {
+    /// Where a part of a row lies.
+    pub fn row_memory(&self, row: usize, part: usize) -> iced_x86::MemoryOperand {
         debug_assert!(row < ROWS);
         let offset = 4 * (row * self.lanes + part * TOGETHER);
         iced_x86::MemoryOperand::with_base_displ(Register::R12, offset as i64 - ROWS_BIAS as i64)
@@ -231,22 +281,25 @@ impl Emitter {
     }
 
     pub fn copy(&mut self, to: Zmm, from: Zmm) {
-        self.two(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, to, from);
+        self.two(MOVE, to, from);
     }
 
     /// EXEC of sixteen lanes, or none where all take part.
     pub fn exec(&mut self, part: usize) -> Register {
-        const EXEC: [Register; 4] = [Register::K1, Register::K2, Register::K3, Register::K4];
         if !self.masked {
             return Register::None;
         }
         if !self.masks_loaded {
-            for part in self.parts() {
-                self.load_bits(EXEC[part], sgpr::EXEC, part);
-            }
+            self.load_masks();
             self.masks_loaded = true;
         }
-        EXEC[part]
+        EXEC_MASKS[part]
+    }
+
+    fn load_masks(&mut self) {
+        for part in self.parts() {
+            self.load_bits(EXEC_MASKS[part], sgpr::EXEC, part);
+        }
     }
 
     /// Sixteen bits of a mask of lanes in scalar registers.
@@ -279,13 +332,14 @@ impl Emitter {
 
     /// A result goes to the row of a register, as far as its lanes take part.
     pub fn write(&mut self, row: usize, part: usize, value: Zmm) {
+        self.places.forget_row(row);
         let key = Key::Row(row as u16, part);
         let mask = self.exec(part);
         let mut whole = value;
         if mask != Register::None {
             whole = self.load_key(key);
             if whole != value {
-                self.two_masked(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, mask, whole, value);
+                self.two_masked(MOVE, mask, whole, value);
             }
         }
         let to = self.row_memory(row, part);
@@ -315,7 +369,7 @@ impl Emitter {
 
     /// The constants, which the code needs as long as it runs.
     pub fn into_pool(self) -> (Assembler, Box<[u32]>) {
-        (self.assembler, self.pool)
+        (self.assembler, self.constants.into_words())
     }
 }
 

@@ -16,21 +16,22 @@ use super::pages::Pages;
 const SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-type Enter =
-    unsafe extern "sysv64" fn(*mut Wave, *mut Group<'_>, *mut Context, rows: *mut u32, code: usize) -> u32;
+type Enter = unsafe extern "sysv64" fn(*mut Wave, *mut Group<'_>, *mut Context, rows: *mut u32, code: usize);
 
-/// Runs translated code of a wave until it leaves; whether it stopped with an error, which is in the context.
+/// Runs translated code of a wave until it leaves. Where it stopped with an error the context has it.
 ///
 /// # Safety
 ///
-/// The code at this address is a block that was translated for waves of as many lanes.
-pub unsafe fn enter(wave: &mut Wave, group: &mut Group<'_>, context: &mut Context, code: usize) -> bool {
-    let Some(pages) = pages() else { return false };
-    // SAFETY: the pages hold such a function.
+/// At this address is a block of the program that the wave runs, translated for waves of as many lanes, and the program
+/// keeps it.
+pub unsafe fn enter(wave: &mut Wave, group: &mut Group<'_>, context: &mut Context, code: usize) {
+    let Some(pages) = pages() else { return };
+    // SAFETY: the pages begin with a function of this type, and stay until the process ends.
     let enter: Enter = unsafe { std::mem::transmute(pages.address(0)) };
     let rows = wave.vector.words_mut().as_mut_ptr();
-    // SAFETY: the caller's promise; the code uses what it is given as the calls of `Function` do.
-    unsafe { enter(wave, group, context, rows, code) != 0 }
+    // SAFETY: the caller promises that the code fits the wave. It accesses the wave, its rows, the workgroup and the context
+    // through these pointers alone, one call at a time, and none of them after it has left.
+    unsafe { enter(wave, group, context, rows, code) };
 }
 
 /// Whether the system lets code be made.
@@ -60,7 +61,7 @@ fn function() -> Option<Vec<u8>> {
     assembler.finish().ok().map(|(code, _)| code)
 }
 
-/// The end of translated code, which gives what EAX holds.
+/// The end of translated code.
 pub fn leave(assembler: &mut Assembler) {
     assembler.add(Ok(Instruction::with(Code::VEX_Vzeroupper)));
     assembler.immediate(Code::Add_rm64_imm8, Register::RSP, 8);

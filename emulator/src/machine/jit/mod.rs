@@ -5,24 +5,25 @@
 //! tables is a call of what the interpreter does. Nothing is translated for waves that somebody watches, and none that are
 //! interrupted anywhere.
 
-mod access;
 mod assembler;
 mod cache;
 mod call;
+mod codes;
+mod constants;
 mod emitter;
 mod enter;
-mod lanes;
-mod loads;
+mod inline;
+mod memory;
 mod pages;
 mod region;
 mod scalar;
 mod step;
-mod transfer;
 mod vector;
 
 #[cfg(test)]
 pub mod tests;
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
 
@@ -70,6 +71,12 @@ impl Translations {
         (found != 0 && pc.is_multiple_of(WORD)).then_some(found)
     }
 
+    /// How many blocks were translated.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.regions.lock().expect("no thread panicked").iter().map(|region| region.entries.len()).sum()
+    }
+
     /// Translates the block at `pc` and those behind it. Where it cannot be, it is interpreted as before.
     pub fn translate(&self, program: &Program, pc: u64, lanes: usize) {
         let mut regions = match self.regions.try_lock() {
@@ -94,9 +101,14 @@ impl Translations {
 }
 
 /// Runs translated code of a wave, from the block whose code is there, until it leaves.
-pub fn run(wave: &mut Wave, group: &mut Group<'_>, limit: u64, code: usize) -> Result<(), Stopped> {
-    let mut context = Context { limit, stopped: None };
-    // SAFETY: the code is what `Translations::find` gave for this wave's program and lanes.
+///
+/// # Safety
+///
+/// [`Translations::find`] of the program that the wave runs gave the code, for as many lanes as the wave has.
+pub unsafe fn run(wave: &mut Wave, group: &mut Group<'_>, limit: u64, code: usize) -> Result<(), Stopped> {
+    let (lds, lds_bytes) = (group.lds.as_mut_ptr(), group.lds.len() as u64);
+    let mut context = Context { limit, stopped: None, lds, lds_bytes, places: MaybeUninit::uninit() };
+    // SAFETY: the caller promises what `enter` asks for.
     unsafe { enter::enter(wave, group, &mut context, code) };
     match context.stopped {
         None => Ok(()),

@@ -8,9 +8,9 @@ pub struct Pages {
     bytes: usize,
 }
 
-// SAFETY: nobody writes the pages any more.
+// SAFETY: the pages belong to the object, not to a thread, and nobody writes them after `new`.
 unsafe impl Send for Pages {}
-// SAFETY: as above.
+// SAFETY: threads that share the pages read and execute them; nobody writes them after `new`.
 unsafe impl Sync for Pages {}
 
 impl Pages {
@@ -52,7 +52,7 @@ mod tests {
     fn code_runs() {
         // mov eax, 42; ret
         let pages = Pages::new(&[0xb8, 42, 0, 0, 0, 0xc3]).expect("pages with code");
-        // SAFETY: a function that gives a number.
+        // SAFETY: the pages begin with a function of this type, and live until the end of the test.
         let function: extern "sysv64" fn() -> u32 = unsafe { std::mem::transmute(pages.address(0)) };
         assert_eq!(function(), 42);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use iced_x86::{Code, Register};
 
@@ -12,17 +12,19 @@ use crate::machine::step::Setting;
 use crate::machine::wave::{State, Wave};
 
 use super::assembler::{Label, at};
-use super::call::{Call, Context};
-use super::emitter::Emitter;
+use super::call::{Call, Context, Function, emit_call};
+use super::emitter::{Emitter, scalar_memory};
 use super::enter::leave;
+use super::inline::finish_range_finder;
 use super::pages::Pages;
-use super::step::{Branch, Step, Steps};
+use super::step::{Branch, Step, Steps, writes_exec};
 
 /// What is not translated at once: code of this length takes long enough.
 const MOST_INSTRUCTIONS: usize = 8000;
 
 const PC: usize = offset_of!(Wave, pc);
 const STATE: usize = offset_of!(Wave, state);
+const RESUME: usize = offset_of!(Wave, resume);
 const EXECUTED: usize = offset_of!(Wave, executed);
 const LIMIT: usize = offset_of!(Context, limit);
 
@@ -71,8 +73,7 @@ fn reachable<'a>(
 ) -> BTreeMap<u64, &'a Block> {
     let (mut found, mut next, mut instructions) = (BTreeMap::new(), vec![begin], 0);
     while let Some(begin) = next.pop() {
-        let translated =
-            table.get((begin / WORD) as usize).map(|it| it.load(std::sync::atomic::Ordering::Acquire));
+        let translated = table.get((begin / WORD) as usize).map(|it| it.load(Ordering::Acquire));
         if found.contains_key(&begin) || translated != Some(0) {
             continue;
         }
@@ -107,8 +108,7 @@ struct Builder<'a> {
     labels: HashMap<u64, Label>,
     /// Blocks that are jumped back to.
     backward: BTreeSet<u64>,
-    /// Leaves with what EAX holds; leaves without an error.
-    stopped: Label,
+    /// Where the code leaves.
     exit: Label,
     #[expect(clippy::vec_box, reason = "the code has their addresses")]
     calls: Vec<Box<Call>>,
@@ -117,9 +117,9 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(setting: Setting, indexed: bool, table: &'a [AtomicUsize]) -> Builder<'a> {
         let mut emitter = Emitter::new(setting.lanes);
-        let (stopped, exit) = (emitter.assembler.label(), emitter.assembler.label());
+        let exit = emitter.assembler.label();
         let (labels, backward, calls) = (HashMap::new(), BTreeSet::new(), Vec::new());
-        Builder { emitter, setting, indexed, table, labels, backward, stopped, exit, calls }
+        Builder { emitter, setting, indexed, table, labels, backward, exit, calls }
     }
 
     fn block(&mut self, begin: u64, block: &Block) {
@@ -161,13 +161,12 @@ impl<'a> Builder<'a> {
             if index < served {
                 continue;
             }
-            served = steps.loads_lds_until(index);
+            served = if masked { steps.loads_lds_until(index) } else { index };
             if step.ends() {
                 self.terminator(begin, block, index, step);
                 return;
             }
-            let writes_exec = self.step(begin, block, index, step, served);
-            if !writes_exec {
+            if !self.step(begin, block, index, step, served) {
                 continue;
             }
             self.emitter.forget_masks();
@@ -193,41 +192,60 @@ impl<'a> Builder<'a> {
         match step {
             Step::Nothing => false,
             Step::Vector(planned) => super::vector::emit(&mut self.emitter, planned),
-            Step::Scalar => {
-                super::scalar::emit(&mut self.emitter, instruction);
-                super::step::writes_exec(instruction)
-            }
-            Step::Call | Step::LoadLds => {
-                self.call(begin, block, index, end);
-                super::step::writes_exec(instruction)
+            Step::Other | Step::Access | Step::LoadLds => {
+                if !super::scalar::emit(&mut self.emitter, instruction) && !self.access(begin, block, index) {
+                    self.call(begin, block, index, end);
+                }
+                writes_exec(instruction)
             }
             Step::Ends(_) => false,
         }
     }
 
+    /// Code for an instruction that loads or stores without a call, which it makes where its elements lie otherwise than
+    /// usual; whether there is any.
+    fn access(&mut self, begin: u64, block: &Block, index: usize) -> bool {
+        let lanes = self.setting.lanes;
+        let Some((_, access)) = super::memory::find(&block.instructions[index], lanes) else { return false };
+        let Some(otherwise) = super::inline::emit(&mut self.emitter, &access) else { return false };
+        let Some((function, call)) = self.called(begin, block, index, index) else { return false };
+        let (go_on, exit, held) = (self.emitter.assembler.label(), self.exit, self.emitter.held());
+        self.emitter.assembler.bind(go_on);
+        self.emitter.aside(otherwise, move |e| {
+            emit_call(&mut e.assembler, function, call, exit);
+            e.hold(&held);
+            e.assembler.jump(Code::Jmp_rel32_64, go_on);
+        });
+        true
+    }
+
     /// A call for an instruction, and for those until `end` that are served by the same function.
     fn call(&mut self, begin: u64, block: &Block, index: usize, end: usize) {
+        let Some((function, call)) = self.called(begin, block, index, end) else { return };
+        emit_call(&mut self.emitter.assembler, function, call, self.exit);
+        self.emitter.forget();
+    }
+
+    /// What is called, and with what.
+    fn called(
+        &mut self,
+        begin: u64,
+        block: &Block,
+        index: usize,
+        end: usize,
+    ) -> Option<(Function, *const Call)> {
         let make = |step: usize| {
             let action = block.actions[step].as_ref()?;
-            let found = super::access::find(&block.instructions[step], self.setting.lanes);
+            let found = super::memory::find(&block.instructions[step], self.setting.lanes);
             let (function, access) = found.unwrap_or((super::call::perform, Default::default()));
             Some((function, Call { action, block: begin, step, access, others: Vec::new() }))
         };
-        let Some((function, mut call)) = make(index) else { return };
+        let (function, mut call) = make(index)?;
         call.others = (index + 1..end).filter_map(make).map(|(_, call)| call).collect();
         let call = Box::new(call);
-        let assembler = &mut self.emitter.assembler;
-        assembler.add(Ok(iced_x86::Instruction::with(Code::VEX_Vzeroupper)));
-        assembler.constant(Register::RDI, (&raw const *call).expose_provenance() as u64);
-        assembler.two(Code::Mov_r64_rm64, Register::RSI, Register::RBX);
-        assembler.two(Code::Mov_r64_rm64, Register::RDX, Register::R14);
-        assembler.two(Code::Mov_r64_rm64, Register::RCX, Register::R13);
-        assembler.constant(Register::RAX, function as usize as u64);
-        assembler.one(Code::Call_rm64, Register::RAX);
-        assembler.two(Code::Test_rm32_r32, Register::EAX, Register::EAX);
-        assembler.jump(Code::Jne_rel32_64, self.stopped);
+        let address = &raw const *call;
         self.calls.push(call);
-        self.emitter.forget();
+        Some((function, address))
     }
 
     fn terminator(&mut self, begin: u64, block: &Block, index: usize, step: &Step) {
@@ -249,7 +267,10 @@ impl<'a> Builder<'a> {
                 self.go_to(block.end);
             }
             Branch::End => self.leave_in(State::Ended, block.end),
-            Branch::Barrier => self.leave_in(State::AtBarrier, block.end),
+            Branch::Barrier => {
+                self.save_resume(block.end);
+                self.leave_in(State::AtBarrier, block.end);
+            }
             Branch::Unknown => {
                 self.set_pc(block.end);
                 self.call(begin, block, index, index);
@@ -264,13 +285,12 @@ impl<'a> Builder<'a> {
             return self.emitter.assembler.jump(Code::Jmp_rel32_64, label);
         }
         self.set_pc(to);
-        let place = self.table.get((to / WORD) as usize).filter(|_| to.is_multiple_of(WORD) && !self.indexed);
-        if let Some(place) = place {
+        if let Some(place) = self.place(to) {
             // Loops may go through several regions.
             self.compare_executed();
             let assembler = &mut self.emitter.assembler;
             assembler.jump(Code::Ja_rel32_64, self.exit);
-            assembler.constant(Register::RAX, (&raw const *place).expose_provenance() as u64);
+            assembler.constant(Register::RAX, place);
             assembler.load(Code::Mov_r64_rm64, Register::RAX, at(Register::RAX, 0));
             assembler.two(Code::Test_rm64_r64, Register::RAX, Register::RAX);
             assembler.jump(Code::Je_rel32_64, self.exit);
@@ -278,6 +298,22 @@ impl<'a> Builder<'a> {
         } else {
             self.emitter.assembler.jump(Code::Jmp_rel32_64, self.exit);
         }
+    }
+
+    /// Where the address of a block's code is, or will be, if code may jump there.
+    fn place(&self, block: u64) -> Option<u64> {
+        let place = self.table.get((block / WORD) as usize)?;
+        let may_jump = block.is_multiple_of(WORD) && !self.indexed;
+        may_jump.then(|| (&raw const *place).expose_provenance() as u64)
+    }
+
+    /// The wave knows where it goes on behind a barrier.
+    fn save_resume(&mut self, to: u64) {
+        let Some(place) = self.place(to) else { return };
+        let assembler = &mut self.emitter.assembler;
+        assembler.constant(Register::RAX, place);
+        assembler.load(Code::Mov_r64_rm64, Register::RAX, at(Register::RAX, 0));
+        assembler.store(Code::Mov_rm64_r64, at(Register::RBX, RESUME), Register::RAX);
     }
 
     /// The flags say whether the wave executed more instructions than it may.
@@ -307,7 +343,7 @@ impl<'a> Builder<'a> {
 
     fn compare_exec(&mut self) {
         let code = if self.setting.lanes == 64 { Code::Cmp_rm64_imm8 } else { Code::Cmp_rm32_imm8 };
-        self.emitter.assembler.memory_immediate(code, super::emitter::scalar_memory(sgpr::EXEC), -1);
+        self.emitter.assembler.memory_immediate(code, scalar_memory(sgpr::EXEC), -1);
     }
 
     fn jump_unless_full(&mut self, to: Label) {
@@ -323,9 +359,9 @@ impl<'a> Builder<'a> {
     fn finish(mut self) -> Result<Region, String> {
         let assembler = &mut self.emitter.assembler;
         assembler.bind(self.exit);
-        assembler.two(Code::Xor_r32_rm32, Register::EAX, Register::EAX);
-        assembler.bind(self.stopped);
         leave(assembler);
+        self.emitter.finish_asides();
+        finish_range_finder(&mut self.emitter);
         let (assembler, pool) = self.emitter.into_pool();
         let (code, labels) = assembler.finish()?;
         let pages = Pages::new(&code).ok_or("the system gives no pages for code")?;

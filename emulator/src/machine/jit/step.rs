@@ -8,16 +8,18 @@ use crate::machine::step::{Setting, ends_block};
 
 use super::assembler::at;
 use super::emitter::{Emitter, SCC, scalar_memory};
+use super::memory::Kind;
 use super::vector::{Planned, is_vector, plan};
 
 /// One instruction.
 pub enum Step {
     Nothing,
     Vector(Vec<Planned>),
-    Scalar,
-    /// What the interpreter does is called.
-    Call,
-    /// The same, and it loads from LDS.
+    /// Code of the scalar unit, or a call.
+    Other,
+    /// A load or a store for which there is code, or a function of its own.
+    Access,
+    /// One that loads larger elements from LDS: a function serves several of them at once.
     LoadLds,
     Ends(Branch),
 }
@@ -103,12 +105,13 @@ impl Steps {
             if is_vector(instruction) {
                 let fits = !(indexed && instruction.name == "v_mov_b32");
                 let planned = fits.then(|| plan(instruction, setting)).flatten();
-                return planned.map_or(Step::Call, Step::Vector);
+                return planned.map_or(Step::Other, Step::Vector);
             }
-            if super::access::loads_lds(instruction, setting.lanes) {
-                return Step::LoadLds;
+            match super::memory::find(instruction, setting.lanes) {
+                None => Step::Other,
+                Some((_, access)) if access.kind == Kind::LoadLds && access.words > 1 => Step::LoadLds,
+                Some(_) => Step::Access,
             }
-            if super::scalar::has_row(instruction) { Step::Scalar } else { Step::Call }
         };
         Steps(block.instructions.iter().zip(&block.actions).map(step).collect())
     }
@@ -130,7 +133,7 @@ impl Steps {
 
     /// Whether code from a step on depends on which lanes take part.
     pub fn uses_lanes(&self, from: usize) -> bool {
-        self.0[from..].iter().any(|it| matches!(it, Step::Vector(_)))
+        self.0[from..].iter().any(|it| matches!(it, Step::Vector(_) | Step::Access | Step::LoadLds))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Translated code beside the interpreter. Instructions one by one are compared in `execute/testing.rs`, for all tests of
 //! instructions, and blocks in `execute/vector/tests/blocks.rs`.
 
+mod accesses;
+
 use crate::isa::{Encoding, Instruction, Target};
 use crate::machine::group::Group;
 use crate::machine::program::Program;
@@ -21,7 +23,9 @@ pub fn run_translated(
     let program = Program::of(target, wave.lanes, instructions);
     program.translations.translate(&program, 0, wave.lanes);
     let code = program.translations.find(0, wave.lanes).expect("code for the block");
-    Some(run(wave, group, u64::MAX, code).map_err(|stopped| match stopped.why {
+    // SAFETY: the code was found in the program, for waves of as many lanes.
+    let done = unsafe { run(wave, group, u64::MAX, code) };
+    Some(done.map_err(|stopped| match stopped.why {
         Why::Fault(fault) => fault.to_string(),
         Why::Panic(_) => "a panic".to_owned(),
     }))

@@ -40,7 +40,7 @@ fn a_mapped_memory_is_shared_and_freed() {
     assert_ne!(hipDestroyExternalMemory(memory), HipError::SUCCESS);
     ok(hipFree(address));
     assert_ne!(hipFree(address), HipError::SUCCESS);
-    // SAFETY: as above.
+    // SAFETY: the descriptor is the test's own, and nothing uses it from here on.
     unsafe { libc::close(own) };
 }
 

@@ -8,11 +8,12 @@ use super::direct::Plain;
 use super::{Operation, packed};
 
 pub use super::MaskOutput;
+pub use super::direct::Words;
 pub use super::kernel::Placing;
 
 /// What an operation reads and writes.
 pub struct Simple {
-    pub inputs: Vec<Part>,
+    pub inputs: Vec<Operand>,
     /// The first register of the result, and where in it half of one goes.
     pub destination: Option<usize>,
     pub placing: Placing,
@@ -22,21 +23,21 @@ pub struct Simple {
     pub mask: Option<MaskOutput>,
 }
 
-/// A source.
-#[derive(Clone, Copy, Debug)]
-pub enum Part {
+/// A source with what modifiers make of its words.
+#[derive(Clone, Copy)]
+pub struct Operand {
+    pub from: From,
+    pub words: Words,
+}
+
+/// Where words come from.
+#[derive(Clone, Copy)]
+pub enum From {
     /// A vector register.
     Row(usize),
-    /// A vector register whose words are shifted right, lose bits that are not kept and get others inverted.
-    Changed {
-        register: usize,
-        shift: u32,
-        keep: u32,
-        invert: u32,
-    },
-    Constant(u64),
     /// A scalar register of 32 bits.
     Scalar(u8),
+    Constant(u64),
 }
 
 /// `None` for operations that are not simple.
@@ -59,18 +60,16 @@ pub fn describe(instruction: &Instruction, setting: Setting) -> Option<Simple> {
         .inputs
         .iter()
         .map(|input| {
-            Some(match input.plain()? {
-                Plain::Row(register) => Part::Row(register),
-                Plain::Changed(register, words) => {
-                    let (shift, keep, invert) = (words.shift, words.keep, words.invert);
-                    Part::Changed { register, shift, keep, invert }
-                }
+            let (from, words) = match input.plain()? {
+                Plain::Row(register) => (From::Row(register), Words::SAME),
+                Plain::Changed(register, words) => (From::Row(register), words),
                 Plain::Constant(row) => {
                     let high = u64::from(row.0[setting.lanes]);
-                    Part::Constant(u64::from(row.0[0]) | high << 32)
+                    (From::Constant(u64::from(row.0[0]) | high << 32), Words::SAME)
                 }
-                Plain::Scalar(register) => Part::Scalar(register),
-            })
+                Plain::Scalar(register) => (From::Scalar(register), Words::SAME),
+            };
+            Some(Operand { from, words })
         })
         .collect::<Option<Vec<_>>>()?;
     let mask = operation.mask.filter(|mask| !matches!(mask, MaskOutput::Register(sgpr::NULL)));

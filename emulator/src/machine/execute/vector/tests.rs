@@ -1,6 +1,7 @@
 //! Vector instructions against a second description of them, with random operands.
 
 mod blocks;
+mod divisions;
 mod instructions;
 mod operands;
 mod reference;

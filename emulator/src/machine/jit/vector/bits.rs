@@ -3,35 +3,14 @@
 use iced_x86::{Code, Register};
 
 use super::super::cache::Zmm;
+use super::super::codes::{
+    ADD, AND, AND_NOT, BLEND, COMPARE_UNSIGNED, LEFT, OR, RIGHT, SIGNED_RIGHT, SUB, Shift, XOR, integer,
+};
 use super::super::emitter::{BITS, Emitter};
 use super::integers::both;
 use super::{Emit, Operand, Row};
 
-const AND: Code = Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32;
-const OR: Code = Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32;
-const XOR: Code = Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32;
-const ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
 const TERNARY: Code = Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8;
-
-/// A shift by a number for each lane, and by one that is known.
-#[derive(Clone, Copy)]
-struct Shift {
-    by_lane: Code,
-    by_constant: Code,
-}
-
-const LEFT: Shift = Shift {
-    by_lane: Code::EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32,
-    by_constant: Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8,
-};
-const RIGHT: Shift = Shift {
-    by_lane: Code::EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32,
-    by_constant: Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8,
-};
-const SIGNED_RIGHT: Shift = Shift {
-    by_lane: Code::EVEX_Vpsravd_zmm_k1z_zmm_zmmm512b32,
-    by_constant: Code::EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8,
-};
 
 pub fn rows() -> Vec<Row> {
     [moves(), shifts(), combinations()].concat()
@@ -96,7 +75,7 @@ fn ternary(e: &mut Emitter, o: [&Operand; 3], part: usize, table: u32) -> Zmm {
 fn select(e: &mut Emitter, o: &[Operand], part: usize, bits: Option<u8>) -> Zmm {
     let (a, b, to) = (e.load(&o[0], part), e.load(&o[1], part), e.fresh());
     e.load_bits(BITS, bits.unwrap_or(crate::isa::sgpr::VCC), part);
-    e.three_masked(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32, BITS, to, a, b);
+    e.three_masked(BLEND, BITS, to, a, b);
     to
 }
 
@@ -136,7 +115,7 @@ fn extract(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
     let ones = e.constant(u32::MAX);
     let mask = shift_value(e, ones, &o[2], part, LEFT);
     let to = e.fresh();
-    e.three(Code::EVEX_Vpandnd_zmm_k1z_zmm_zmmm512b32, to, mask, shifted);
+    e.three(AND_NOT, to, mask, shifted);
     to
 }
 
@@ -161,18 +140,17 @@ fn extract_signed(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
 
 /// The bits without a sign, of which a number with only the highest bit of the field is taken twice.
 fn extract_signed_by_lane(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
-    const SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
     let shifted = shift(e, &o[0], &o[1], part, SIGNED_RIGHT);
     let (width, mask, zero) = (e.load(&o[2], part), e.constant(31), e.constant(0));
     let (width32, to) = (e.fresh(), e.fresh());
     e.three(AND, width32, width, mask);
-    e.compare(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, BITS, Register::None, width32, zero, 4);
+    e.compare(COMPARE_UNSIGNED, BITS, Register::None, width32, zero, integer::NOT_EQUAL);
     // To the top and back; a width of 0 is masked away.
     let thirty_two = e.constant(32);
     e.three(SUB, width32, thirty_two, width32);
     e.three(LEFT.by_lane, to, shifted, width32);
     e.three(SIGNED_RIGHT.by_lane, to, to, width32);
     let result = e.fresh();
-    e.three_masked(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32, BITS, result, zero, to);
+    e.three_masked(BLEND, BITS, result, zero, to);
     result
 }

@@ -2,6 +2,7 @@
 
 use iced_x86::Code;
 
+use super::super::codes::{COMPARE_FLOATS, COMPARE_SIGNED, COMPARE_UNSIGNED};
 use super::Emit;
 
 /// Names of comparisons of floats, and the predicates of VCMPPS.
@@ -30,9 +31,9 @@ const INTEGERS: [(&str, u32); 7] =
 pub fn find(name: &str) -> Option<Emit> {
     let (operation, ty) = name.rsplit_once('_')?;
     let (code, predicates): (Code, &[(&str, u32)]) = match ty {
-        "f32" => (Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae, &FLOATS),
-        "i32" => (Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, &INTEGERS),
-        "u32" => (Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, &INTEGERS),
+        "f32" => (COMPARE_FLOATS, &FLOATS),
+        "i32" => (COMPARE_SIGNED, &INTEGERS),
+        "u32" => (COMPARE_UNSIGNED, &INTEGERS),
         _ => return None,
     };
     let &(_, predicate) = predicates.iter().find(|(known, _)| *known == operation)?;

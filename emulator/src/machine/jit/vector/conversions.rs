@@ -3,12 +3,10 @@
 use iced_x86::{Code, Register};
 
 use super::super::cache::{Zmm, zmm};
+use super::super::codes::{AND, BLEND, COMPARE_FLOATS, MOVE, RIGHT, float};
 use super::super::emitter::{BITS, Emitter};
 use super::{Emit, Operand, Row};
 
-const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
-const ORDERED: u32 = 7;
-const NOT_BELOW: u32 = 0x1d;
 /// 2 to the power of 31, as a float.
 const TOO_LARGE: u32 = 0x4f00_0000;
 
@@ -32,10 +30,10 @@ fn to_signed(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
     let (a, large, largest) = (e.load(&o[0], part), e.constant(TOO_LARGE), e.constant(i32::MAX as u32));
     let (number, zero, to) = (e.fresh(), e.constant(0), e.fresh());
     e.two(Code::EVEX_Vcvttps2dq_zmm_k1z_zmmm512b32_sae, number, a);
-    e.compare(COMPARE, BITS, Register::None, a, large, NOT_BELOW);
-    e.two_masked(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, BITS, number, largest);
-    e.compare(COMPARE, BITS, Register::None, a, a, ORDERED);
-    e.three_masked(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32, BITS, to, zero, number);
+    e.compare(COMPARE_FLOATS, BITS, Register::None, a, large, float::GREATER_OR_EQUAL);
+    e.two_masked(MOVE, BITS, number, largest);
+    e.compare(COMPARE_FLOATS, BITS, Register::None, a, a, float::ORDERED);
+    e.three_masked(BLEND, BITS, to, zero, number);
     to
 }
 
@@ -44,8 +42,8 @@ fn to_unsigned(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
     let (a, zero) = (e.load(&o[0], part), e.constant(0));
     let (number, to) = (e.fresh(), e.fresh());
     e.two(Code::EVEX_Vcvttps2udq_zmm_k1z_zmmm512b32_sae, number, a);
-    e.compare(COMPARE, BITS, Register::None, a, zero, NOT_BELOW);
-    e.three_masked(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32, BITS, to, zero, number);
+    e.compare(COMPARE_FLOATS, BITS, Register::None, a, zero, float::GREATER_OR_EQUAL);
+    e.three_masked(BLEND, BITS, to, zero, number);
     to
 }
 
@@ -72,8 +70,8 @@ fn to_half(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
 
 fn byte(e: &mut Emitter, o: &[Operand], part: usize, shift: u32) -> Zmm {
     let (a, mask, to) = (e.load(&o[0], part), e.constant(255), e.fresh());
-    e.two_immediate(Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, to, a, shift);
-    e.three(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, to, to, mask);
+    e.two_immediate(RIGHT.by_constant, to, a, shift);
+    e.three(AND, to, to, mask);
     e.two(Code::EVEX_Vcvtudq2ps_zmm_k1z_zmmm512b32_er, to, to);
     to
 }

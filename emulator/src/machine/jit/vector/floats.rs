@@ -3,6 +3,8 @@
 use iced_x86::{Code, Register};
 
 use super::super::cache::Zmm;
+use super::super::codes::float::{EQUAL, GREATER, LESS, UNORDERED};
+use super::super::codes::{AND, AND_NOT, BLEND, COMPARE_FLOATS, COMPARE_UNSIGNED, integer};
 use super::super::emitter::{BITS, Emitter, MORE_BITS, OTHER_BITS};
 use super::{Emit, Operand, Row};
 
@@ -11,12 +13,6 @@ const NEAREST: u32 = 8;
 const DOWN: u32 = 9;
 const UP: u32 = 10;
 const TO_ZERO: u32 = 11;
-
-const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
-const LESS: u32 = 0x11;
-const GREATER: u32 = 0x1e;
-const EQUAL: u32 = 0;
-const UNORDERED: u32 = 3;
 
 const SIGN: u32 = 1 << 31;
 const ONE: u32 = 0x3f80_0000;
@@ -101,16 +97,16 @@ fn multiply_add(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
 /// number.
 fn bound(e: &mut Emitter, a: Zmm, b: Zmm, beyond: u32) -> Zmm {
     let to = e.fresh();
-    e.compare(COMPARE, BITS, Register::None, a, b, EQUAL);
+    e.compare(COMPARE_FLOATS, BITS, Register::None, a, b, EQUAL);
     e.signs(OTHER_BITS, a);
     let code = if beyond == LESS { Code::VEX_Kandw_kr_kr_kr } else { Code::VEX_Kandnw_kr_kr_kr };
     // KANDN inverts its first source: those whose sign is not set.
     e.masks(code, OTHER_BITS, OTHER_BITS, BITS);
-    e.compare(COMPARE, BITS, Register::None, a, b, beyond);
-    e.compare(COMPARE, MORE_BITS, Register::None, b, b, UNORDERED);
+    e.compare(COMPARE_FLOATS, BITS, Register::None, a, b, beyond);
+    e.compare(COMPARE_FLOATS, MORE_BITS, Register::None, b, b, UNORDERED);
     e.masks(Code::VEX_Korw_kr_kr_kr, BITS, BITS, OTHER_BITS);
     e.masks(Code::VEX_Korw_kr_kr_kr, BITS, BITS, MORE_BITS);
-    e.three_masked(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32, BITS, to, b, a);
+    e.three_masked(BLEND, BITS, to, b, a);
     to
 }
 
@@ -155,9 +151,9 @@ fn root(e: &mut Emitter, o: &[Operand], part: usize) -> Zmm {
 fn flushed(e: &mut Emitter, a: Zmm) -> Zmm {
     let (sign, smallest, to) = (e.constant(SIGN), e.constant(SMALLEST_NORMAL), e.fresh());
     // As integers without their signs, numbers are in the same order.
-    e.three(Code::EVEX_Vpandnd_zmm_k1z_zmm_zmmm512b32, to, sign, a);
-    e.compare(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, BITS, Register::None, to, smallest, 1);
+    e.three(AND_NOT, to, sign, a);
+    e.compare(COMPARE_UNSIGNED, BITS, Register::None, to, smallest, integer::LESS);
     e.copy(to, a);
-    e.three_masked(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, BITS, to, a, sign);
+    e.three_masked(AND, BITS, to, a, sign);
     to
 }

@@ -3,16 +3,11 @@
 use iced_x86::{Code, Register};
 
 use super::super::cache::Zmm;
+use super::super::codes::{ADD, AND, COMPARE_UNSIGNED, LEFT, SIGNED_RIGHT, SUB, XOR, integer};
 use super::super::emitter::{BITS, Emitter, OTHER_BITS};
 use super::{Emit, Operand, Row};
 
-const ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
-const SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
 const MUL: Code = Code::EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32;
-const AND: Code = Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32;
-const COMPARE: Code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
-const EQUAL: u32 = 0;
-const BELOW: u32 = 1;
 
 pub fn rows() -> Vec<Row> {
     [sums(), products(), bounds(), carries()].concat()
@@ -28,10 +23,7 @@ fn sums() -> Vec<Row> {
         ("v_add_i32", Emit::Two(ADD)),
         ("v_sub_i32", Emit::Two(SUB)),
         ("v_add3_u32", Emit::Value(|e, o, part| both(e, o, part, ADD, ADD))),
-        (
-            "v_xad_u32",
-            Emit::Value(|e, o, part| both(e, o, part, Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, ADD)),
-        ),
+        ("v_xad_u32", Emit::Value(|e, o, part| both(e, o, part, XOR, ADD))),
     ]
 }
 
@@ -132,8 +124,8 @@ fn unsigned(e: &mut Emitter, o: &Operand, part: usize) -> Zmm {
 
 fn signed(e: &mut Emitter, o: &Operand, part: usize) -> Zmm {
     let (a, to) = (e.load(o, part), e.fresh());
-    e.two_immediate(Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, to, a, 8);
-    e.two_immediate(Code::EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8, to, to, 8);
+    e.two_immediate(LEFT.by_constant, to, a, 8);
+    e.two_immediate(SIGNED_RIGHT.by_constant, to, to, 8);
     to
 }
 
@@ -150,14 +142,14 @@ fn median(e: &mut Emitter, o: &[Operand], part: usize, min: Code, max: Code) -> 
 fn sum(e: &mut Emitter, a: &Operand, b: &Operand, part: usize) -> Zmm {
     let (a, b, to) = (e.load(a, part), e.load(b, part), e.fresh());
     e.three(ADD, to, a, b);
-    e.compare(COMPARE, BITS, Register::None, to, a, BELOW);
+    e.compare(COMPARE_UNSIGNED, BITS, Register::None, to, a, integer::LESS);
     to
 }
 
 fn difference(e: &mut Emitter, a: &Operand, b: &Operand, part: usize) -> Zmm {
     let (a, b, to) = (e.load(a, part), e.load(b, part), e.fresh());
     e.three(SUB, to, a, b);
-    e.compare(COMPARE, BITS, Register::None, a, b, BELOW);
+    e.compare(COMPARE_UNSIGNED, BITS, Register::None, a, b, integer::LESS);
     to
 }
 
@@ -167,7 +159,7 @@ fn sum_with_carry(e: &mut Emitter, o: &[Operand], part: usize, bits: Option<u8>)
     let (one, zero) = (e.constant(1), e.constant(0));
     carry_in(e, bits, part);
     e.three_masked(ADD, OTHER_BITS, to, to, one);
-    e.compare(COMPARE, OTHER_BITS, OTHER_BITS, to, zero, EQUAL);
+    e.compare(COMPARE_UNSIGNED, OTHER_BITS, OTHER_BITS, to, zero, integer::EQUAL);
     e.masks(Code::VEX_Korw_kr_kr_kr, BITS, BITS, OTHER_BITS);
     to
 }
@@ -177,7 +169,7 @@ fn borrowing(e: &mut Emitter, a: &Operand, b: &Operand, part: usize, bits: Optio
     let (a, b, one) = (e.load(a, part), e.load(b, part), e.constant(1));
     carry_in(e, bits, part);
     e.three_masked(SUB, OTHER_BITS, to, to, one);
-    e.compare(COMPARE, OTHER_BITS, OTHER_BITS, a, b, EQUAL);
+    e.compare(COMPARE_UNSIGNED, OTHER_BITS, OTHER_BITS, a, b, integer::EQUAL);
     e.masks(Code::VEX_Korw_kr_kr_kr, BITS, BITS, OTHER_BITS);
     to
 }

@@ -3,6 +3,7 @@
 mod bits;
 mod comparisons;
 mod conversions;
+mod divisions;
 mod floats;
 mod integers;
 mod wide;
@@ -13,41 +14,15 @@ use std::sync::LazyLock;
 use iced_x86::{Code, Register};
 
 use crate::isa::{Encoding, Instruction, sgpr};
-use crate::machine::execute::simple::{self, MaskOutput, Part, Placing, Simple};
+use crate::machine::execute::simple::{self, From, MaskOutput, Operand, Placing, Simple, Words};
 use crate::machine::step::Setting;
 
 use super::cache::{Key, Zmm};
+use super::codes::{AND, LEFT, OR};
 use super::emitter::{BITS, Emitter};
 
-/// A source with what modifiers make of its words.
-#[derive(Clone, Copy, Debug)]
-pub struct Operand {
-    from: From,
-    pub shift: u32,
-    pub keep: u32,
-    pub invert: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum From {
-    Row(usize),
-    Scalar(u8),
-    Constant(u64),
-}
-
 impl Operand {
-    fn new(part: &Part) -> Operand {
-        let plain = |from| Operand { from, shift: 0, keep: u32::MAX, invert: 0 };
-        match *part {
-            Part::Row(register) => plain(From::Row(register)),
-            Part::Scalar(register) => plain(From::Scalar(register)),
-            Part::Constant(value) => plain(From::Constant(value)),
-            Part::Changed { register, shift, keep, invert } => {
-                Operand { from: From::Row(register), shift, keep, invert }
-            }
-        }
-    }
-
+    /// What holds its words, before modifiers change them.
     pub fn key(&self, part: usize) -> Key {
         match self.from {
             From::Row(register) => Key::Row(register as u16, part),
@@ -74,8 +49,7 @@ impl Operand {
     }
 
     fn is_row(&self, row: usize) -> bool {
-        matches!(self.from, From::Row(register) if register == row)
-            && (self.shift, self.keep, self.invert) == (0, u32::MAX, 0)
+        matches!(self.from, From::Row(register) if register == row) && self.words == Words::SAME
     }
 }
 
@@ -102,7 +76,7 @@ pub enum Emit {
 pub type Row = (&'static str, Emit);
 
 static ROWS: LazyLock<HashMap<&'static str, Emit>> = LazyLock::new(|| {
-    [bits::rows(), conversions::rows(), floats::rows(), integers::rows(), wide::rows()]
+    [bits::rows(), conversions::rows(), divisions::rows(), floats::rows(), integers::rows(), wide::rows()]
         .into_iter()
         .flatten()
         .collect()
@@ -114,10 +88,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.keys().copied()
 }
 
-/// One operation made ready: its row and its operands.
+/// One operation made ready: its row, and what it reads and writes.
 pub struct Planned {
     emit: Emit,
-    operands: Vec<Operand>,
     simple: Simple,
 }
 
@@ -129,9 +102,7 @@ pub fn plan(instruction: &Instruction, setting: Setting) -> Option<Vec<Planned>>
     }
     let one = |instruction: &Instruction| {
         let emit = find(instruction.name)?;
-        let simple = simple::describe(instruction, setting)?;
-        let operands = simple.inputs.iter().map(Operand::new).collect();
-        Some(Planned { emit, operands, simple })
+        Some(Planned { emit, simple: simple::describe(instruction, setting)? })
     };
     let planned = halves.iter().map(one).collect::<Option<Vec<_>>>()?;
     // Bits are collected for one operation at a time, and not for words of 64 bits.
@@ -215,7 +186,8 @@ impl Planned {
     fn reads(&self, other: &Planned) -> bool {
         let writes =
             |register| other.simple.destination.is_some_and(|it| it == register || it + 1 == register);
-        self.operands
+        self.simple
+            .inputs
             .iter()
             .any(|it| matches!(it.from, From::Row(register) if writes(register) || writes(register + 1)))
     }
@@ -245,22 +217,22 @@ impl Planned {
             return value;
         }
         let (old, keep, to) = (emitter.in_place(row, part), emitter.constant(keep), emitter.fresh());
-        emitter.two_immediate(Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, to, value, shift);
+        emitter.two_immediate(LEFT.by_constant, to, value, shift);
         let kept = emitter.fresh();
-        emitter.three(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, kept, old, keep);
-        emitter.three(Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32, to, to, kept);
+        emitter.three(AND, kept, old, keep);
+        emitter.three(OR, to, to, kept);
         to
     }
 
     /// A sum that a product is added to stays where it is.
     fn fused_in_place(&self, emitter: &mut Emitter, part: usize) -> bool {
         let (Emit::Fused, Some(row)) = (self.emit, self.simple.destination) else { return false };
-        if !self.operands[2].is_row(row) {
+        if !self.simple.inputs[2].is_row(row) {
             return false;
         }
         let mask = emitter.exec(part);
-        let a = emitter.load(&self.operands[0], part);
-        let b = emitter.load(&self.operands[1], part);
+        let a = emitter.load(&self.simple.inputs[0], part);
+        let b = emitter.load(&self.simple.inputs[1], part);
         let sum = emitter.in_place(row, part);
         emitter.three_masked(Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er, mask, sum, a, b);
         emitter.write(row, part, sum);
@@ -268,7 +240,7 @@ impl Planned {
     }
 
     fn make(&self, emitter: &mut Emitter, part: usize) -> Made {
-        let operands = &self.operands;
+        let operands = &self.simple.inputs;
         match self.emit {
             Emit::Value(value) => (value(emitter, operands, part), None),
             Emit::Wide(value) => {

@@ -3,16 +3,11 @@
 use iced_x86::{Code, Register};
 
 use super::super::cache::Zmm;
+use super::super::codes::{ADD, AND, BLEND, COMPARE_UNSIGNED, LEFT, MOVE, OR, RIGHT, SUB, integer};
 use super::super::emitter::{BITS, Emitter, OTHER_BITS};
 use super::{Emit, Operand, Row};
 
-const ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
-const SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
-const OR: Code = Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32;
-const LEFT: Code = Code::EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32;
-const RIGHT: Code = Code::EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32;
 const MULTIPLY: Code = Code::EVEX_Vpmuludq_zmm_k1z_zmm_zmmm512b64;
-const BELOW: u32 = 1;
 
 pub fn rows() -> Vec<Row> {
     vec![
@@ -28,12 +23,12 @@ pub fn rows() -> Vec<Row> {
 /// A shift by a number of lanes that is 32 or more, as a number without a sign, gives 0.
 fn shift_left(e: &mut Emitter, o: &[Operand], part: usize) -> (Zmm, Zmm) {
     let (low, high) = (e.load_low(&o[1], part), e.load_high(&o[1], part));
-    shifted(e, low, high, &o[0], part, LEFT, RIGHT)
+    shifted(e, low, high, &o[0], part, LEFT.by_lane, RIGHT.by_lane)
 }
 
 fn shift_right(e: &mut Emitter, o: &[Operand], part: usize) -> (Zmm, Zmm) {
     let (low, high) = (e.load_low(&o[1], part), e.load_high(&o[1], part));
-    let (high, low) = shifted(e, high, low, &o[0], part, RIGHT, LEFT);
+    let (high, low) = shifted(e, high, low, &o[0], part, RIGHT.by_lane, LEFT.by_lane);
     (low, high)
 }
 
@@ -50,7 +45,7 @@ fn shifted(
     let (by, six_bits, thirty_two) = (e.load(by, part), e.constant(63), e.constant(32));
     let (count, rest) = (e.fresh(), e.fresh());
     let (new_near, new_far) = (e.fresh(), e.fresh());
-    e.three(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, count, by, six_bits);
+    e.three(AND, count, by, six_bits);
     e.three(forth, new_near, near, count);
     e.three(forth, new_far, far, count);
     e.three(SUB, rest, thirty_two, count);
@@ -65,7 +60,6 @@ fn shifted(
 /// The words of products: those of the even lanes and those of the odd ones, put together.
 fn product(e: &mut Emitter, o: &[Operand], part: usize) -> (Zmm, Zmm) {
     const ODD_LANES: i32 = 0xaaaa;
-    const SELECT: Code = Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512;
     let (a, b) = (e.load(&o[0], part), e.load(&o[1], part));
     let (even, odd, other) = (e.fresh(), e.fresh(), e.fresh());
     e.three(MULTIPLY, even, a, b);
@@ -76,9 +70,9 @@ fn product(e: &mut Emitter, o: &[Operand], part: usize) -> (Zmm, Zmm) {
     e.assembler.two(Code::VEX_Kmovw_kr_r32, OTHER_BITS, Register::EAX);
     let (low, high) = (e.fresh(), e.fresh());
     e.two_immediate(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, low, odd, 32);
-    e.three_masked(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32, OTHER_BITS, low, even, low);
+    e.three_masked(BLEND, OTHER_BITS, low, even, low);
     e.two_immediate(Code::EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8, high, even, 32);
-    e.two_masked(SELECT, OTHER_BITS, high, odd);
+    e.two_masked(MOVE, OTHER_BITS, high, odd);
     (low, high)
 }
 
@@ -87,7 +81,7 @@ fn multiply_add(e: &mut Emitter, o: &[Operand], part: usize) -> (Zmm, Zmm) {
     let (low, high) = product(e, o, part);
     let (more, more_high, one) = (e.load_low(&o[2], part), e.load_high(&o[2], part), e.constant(1));
     e.three(ADD, low, low, more);
-    e.compare(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, BITS, Register::None, low, more, BELOW);
+    e.compare(COMPARE_UNSIGNED, BITS, Register::None, low, more, integer::LESS);
     e.three(ADD, high, high, more_high);
     e.three_masked(ADD, BITS, high, high, one);
     (low, high)

@@ -1,10 +1,10 @@
-//! From memory to rows and back, sixteen lanes at a time.
+//! From memory of the host to rows of registers and back, sixteen lanes at a time.
 
 use std::arch::x86_64::*;
 
 use crate::machine::wave::Wave;
 
-use super::emitter::TOGETHER;
+use super::super::emitter::TOGETHER;
 
 /// How the elements of sixteen lanes lie, behind a base. It is small, for it is kept.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl Part {
     pub fn new(offsets: &[u32; TOGETHER], mask: u16, words: usize) -> (Part, u32) {
         let lane = mask.trailing_zeros() as usize % TOGETHER;
         let first = offsets[lane];
-        // SAFETY: sixteen words.
+        // SAFETY: sixteen words, which need no alignment.
         let offsets = unsafe { _mm512_loadu_si512(offsets.as_ptr().cast()) };
         let shape = shape(words, offsets, first, lane, mask);
         let highest = match shape {
@@ -51,7 +51,8 @@ impl Part {
         offsets: *const u32,
     ) {
         let from = base.wrapping_add(self.first as usize);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the rows exist and that the element of each lane of the mask can be read; by its
+        // shape each access stays within those.
         unsafe {
             match self.shape {
                 _ if self.mask == 0 => {}
@@ -100,7 +101,7 @@ pub unsafe fn load<const LANES: usize, const WORDS: usize>(
         let (part, _) = Part::new(row, (mask >> (index * TOGETHER)) as u16, WORDS);
         let rows = wave.vector.words_mut().as_mut_ptr();
         let row = |register: usize| rows.wrapping_add(register * LANES + index * TOGETHER);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the rows exist and the elements can be read.
         unsafe { part.load::<LANES, WORDS>(row(to), base, row(offsets)) };
     }
 }
@@ -125,7 +126,8 @@ pub unsafe fn store<const LANES: usize, const WORDS: usize>(
         if mask == 0 {
             continue;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the rows exist, which are aligned as a whole, and that the element of each lane of
+        // the mask can be written.
         unsafe {
             let at = rows.add(offsets * LANES + part * TOGETHER);
             let from = rows.add(from * LANES + part * TOGETHER);
@@ -149,6 +151,51 @@ pub unsafe fn store<const LANES: usize, const WORDS: usize>(
     }
 }
 
+/// Whether the values of the lanes of a mask lie between two, or equal one of them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub fn within<const LANES: usize>(values: &[u32; LANES], mask: u64, lowest: u32, highest: u32) -> bool {
+    let (first, range) = (_mm512_set1_epi32(lowest as i32), _mm512_set1_epi32((highest - lowest) as i32));
+    let mut outside = 0;
+    for (part, values) in values.as_chunks::<TOGETHER>().0.iter().enumerate() {
+        // SAFETY: sixteen words, which need no alignment.
+        let values = unsafe { _mm512_loadu_si512(values.as_ptr().cast()) };
+        // What is below becomes large.
+        let beyond = _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(values, first), range);
+        outside |= beyond & (mask >> (part * TOGETHER)) as u16;
+    }
+    outside == 0
+}
+
+/// Whether the elements of different lanes are the same or have no byte in common, as far as that is seen at once: then it
+/// makes no difference whether lanes store whole elements or all lanes a word after the other.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1")]
+pub fn are_apart<const LANES: usize, const WORDS: usize>(offsets: &[u32; LANES], mask: u64) -> bool {
+    if WORDS == 1 {
+        return true;
+    }
+    let lane = mask.trailing_zeros() as usize % LANES;
+    let (first, steps) = (offsets[lane], steps(WORDS));
+    let mut overlap = 0;
+    for (part, offsets) in offsets.as_chunks::<TOGETHER>().0.iter().enumerate() {
+        let mask = (mask >> (part * TOGETHER)) as u16;
+        // SAFETY: sixteen words, which need no alignment.
+        let offsets = unsafe { _mm512_loadu_si512(offsets.as_ptr().cast()) };
+        overlap |= if WORDS == 3 {
+            // Nothing but a run is seen at once.
+            let begin = first.wrapping_add((4 * WORDS * part * TOGETHER) as u32);
+            let begin = begin.wrapping_sub((4 * WORDS * lane) as u32);
+            let run = _mm512_add_epi32(_mm512_set1_epi32(begin as i32), steps);
+            _mm512_mask_cmpneq_epi32_mask(mask, offsets, run)
+        } else {
+            let distances = _mm512_sub_epi32(offsets, _mm512_set1_epi32(first as i32));
+            _mm512_mask_test_epi32_mask(mask, distances, _mm512_set1_epi32(4 * WORDS as i32 - 1))
+        };
+    }
+    overlap == 0
+}
+
 /// How the elements of some lanes lie.
 #[derive(Clone, Copy)]
 enum Shape {
@@ -163,10 +210,8 @@ enum Shape {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn shape(words: usize, offsets: __m512i, first: u32, lane: usize, mask: u16) -> Shape {
-    let numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let steps = _mm512_mullo_epi32(numbers, _mm512_set1_epi32(4 * words as i32));
     let begin = first.wrapping_sub((4 * words * lane) as u32);
-    let run = _mm512_add_epi32(_mm512_set1_epi32(begin as i32), steps);
+    let run = _mm512_add_epi32(_mm512_set1_epi32(begin as i32), steps(words));
     if _mm512_cmpneq_epi32_mask(offsets, run) & mask == 0 {
         return Shape::Run;
     }
@@ -176,15 +221,24 @@ fn shape(words: usize, offsets: __m512i, first: u32, lane: usize, mask: u16) -> 
     }
 }
 
+/// Distances of elements one behind the other.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn steps(words: usize) -> __m512i {
+    let numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm512_mullo_epi32(numbers, _mm512_set1_epi32(4 * words as i32))
+}
+
 /// Sixteen lanes of a row, as far as the mask says.
 ///
 /// # Safety
 ///
-/// They are there.
+/// The lanes are those of a row of a wave's registers, from a multiple of sixteen on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn put(to: *mut u32, mask: u16, value: __m512i) {
-    // SAFETY: the caller's promise. What is written is read soon: all of it is written.
+    // What is written is read soon: all of it is written.
+    // SAFETY: the caller promises sixteen lanes of a row, which are aligned.
     unsafe {
         let value = match mask {
             u16::MAX => value,
@@ -202,7 +256,7 @@ unsafe fn put(to: *mut u32, mask: u16, value: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn run<const LANES: usize, const WORDS: usize>(to: *mut u32, from: *const u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises sixteen elements, which are as many times 64 bytes as they have words, and the rows.
     unsafe {
         let part = |index: usize| _mm512_loadu_si512(from.add(64 * index).cast());
         if WORDS == 2 {

@@ -1,4 +1,4 @@
-//! When blocks are translated, and what becomes of errors of translated code.
+//! Blocks that were interpreted often: the machine code of the host that they become runs in place of the interpreter.
 
 use super::fault::Fault;
 use super::group::Group;
@@ -19,6 +19,15 @@ pub fn run(_: &mut Wave, _: &mut Group<'_>, _: &Dispatch<'_>) -> Result<bool, Bo
 #[cfg(all(target_arch = "x86_64", unix))]
 pub use super::jit::is_possible;
 
+/// How many blocks of a program were translated.
+#[cfg(test)]
+pub fn translated_blocks(program: &super::Program) -> usize {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    return program.translations.count();
+    #[cfg(not(all(target_arch = "x86_64", unix)))]
+    0
+}
+
 /// Runs a wave's translated code; whether there was any. Blocks that are interpreted often are translated.
 #[cfg(all(target_arch = "x86_64", unix))]
 #[inline]
@@ -29,12 +38,18 @@ pub fn run(wave: &mut Wave, group: &mut Group<'_>, dispatch: &Dispatch<'_>) -> R
     if wave.gpr_index_mode != 0 {
         return Ok(false);
     }
-    let Some(code) = program.translations.find(wave.pc, wave.lanes) else {
+    let code = match std::mem::take(&mut wave.resume) {
+        0 => program.translations.find(wave.pc, wave.lanes),
+        found => Some(found),
+    };
+    let Some(code) = code else {
         count(wave, dispatch)?;
         return Ok(false);
     };
     let limit = dispatch.settings.most_instructions;
-    if let Err(stopped) = super::jit::run(wave, group, limit, code) {
+    // SAFETY: the code was found in the program that the dispatch runs, for waves of as many lanes: here, or by translated
+    // code when this wave came to a barrier; a new workgroup forgets it.
+    if let Err(stopped) = unsafe { super::jit::run(wave, group, limit, code) } {
         let fault = match stopped.why {
             Why::Fault(fault) => fault,
             Why::Panic(panic) => std::panic::resume_unwind(panic),

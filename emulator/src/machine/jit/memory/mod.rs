@@ -1,15 +1,32 @@
-//! Which memory instructions translated code calls a function of its own for.
+//! Instructions that translated code calls functions of its own for: loads and stores of whole words with the usual ways of
+//! addressing, all elements in one allocation or in LDS. What is not usual goes the way of the interpreter.
+
+mod global;
+mod lds;
+mod transfer;
 
 use crate::isa::{Encoding, Instruction, Source, sgpr};
 use crate::machine::execute::operands;
 
 use super::call::Function;
-use super::lanes::{load_global, load_scalars, store_global, store_lds, store_pair};
-use super::loads::load_lds;
+use global::{load_scalars, transfer_global};
+use lds::{load_lds, store_lds};
+
+/// Which memory, and in which direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    #[default]
+    LoadScalars,
+    LoadLds,
+    StoreLds,
+    LoadGlobal,
+    StoreGlobal,
+}
 
 /// Where the elements of an instruction lie, and its registers.
 #[derive(Clone, Copy, Default)]
 pub struct Access {
+    pub kind: Kind,
     /// A register of offsets; where there is no scalar register the first of two, of addresses.
     pub vector: usize,
     pub scalar: Option<u8>,
@@ -21,6 +38,13 @@ pub struct Access {
     pub second_register: Option<usize>,
     /// Of an element.
     pub words: usize,
+}
+
+impl Access {
+    /// The larger offset of both addresses in LDS.
+    pub fn furthest(&self) -> i64 {
+        self.second_register.map_or(self.offset, |_| self.offset.max(self.second_offset))
+    }
 }
 
 /// The function for an instruction; `None` where the interpreter's is as good.
@@ -35,18 +59,26 @@ pub fn find(instruction: &Instruction, lanes: usize) -> Option<(Function, Access
 
 /// Functions for 32 and for 64 lanes.
 macro_rules! sizes {
-    ($function:ident, $lanes:expr, $words:expr) => {
+    ($function:ident, $lanes:expr, $words:expr $(, $stores:literal)?) => {
         match ($lanes, $words) {
-            (32, 1) => $function::<32, 1> as Function,
-            (32, 2) => $function::<32, 2> as Function,
-            (32, 3) => $function::<32, 3> as Function,
-            (32, _) => $function::<32, 4> as Function,
-            (_, 1) => $function::<64, 1> as Function,
-            (_, 2) => $function::<64, 2> as Function,
-            (_, 3) => $function::<64, 3> as Function,
-            (_, _) => $function::<64, 4> as Function,
+            (32, 1) => $function::<32, 1 $(, $stores)?> as Function,
+            (32, 2) => $function::<32, 2 $(, $stores)?> as Function,
+            (32, 3) => $function::<32, 3 $(, $stores)?> as Function,
+            (32, _) => $function::<32, 4 $(, $stores)?> as Function,
+            (_, 1) => $function::<64, 1 $(, $stores)?> as Function,
+            (_, 2) => $function::<64, 2 $(, $stores)?> as Function,
+            (_, 3) => $function::<64, 3 $(, $stores)?> as Function,
+            (_, _) => $function::<64, 4 $(, $stores)?> as Function,
         }
     };
+}
+
+/// Whether the rest of a name is of a load, else of a store, and its element.
+fn direction(kind: &str) -> Option<(bool, &str)> {
+    match kind.strip_prefix("load_") {
+        Some(element) => Some((true, element)),
+        None => Some((false, kind.strip_prefix("store_")?)),
+    }
 }
 
 fn words(element: &str) -> Option<usize> {
@@ -61,11 +93,7 @@ fn words(element: &str) -> Option<usize> {
 
 fn global(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
     let (_, kind) = instruction.name.split_once('_')?;
-    let (loads, element) = match (kind.strip_prefix("load_"), kind.strip_prefix("store_")) {
-        (Some(element), _) => (true, element),
-        (_, Some(element)) => (false, element),
-        _ => return None,
-    };
+    let (loads, element) = direction(kind)?;
     let words = words(element)?;
     if instruction.modifiers.memory.lds {
         return None;
@@ -78,13 +106,19 @@ fn global(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)>
         _ => return None,
     };
     let access = Access {
+        kind: if loads { Kind::LoadGlobal } else { Kind::StoreGlobal },
         vector: operands::vector(instruction, vector, if scalar.is_none() { 2 } else { 1 }).ok()?,
         scalar,
         offset: i64::from(instruction.modifiers.memory.offset),
         register: operands::vector(instruction, data, words).ok()?,
+        words,
         ..Access::default()
     };
-    Some((if loads { sizes!(load_global, lanes, words) } else { sizes!(store_global, lanes, words) }, access))
+    let function = match loads {
+        true => sizes!(transfer_global, lanes, words, false),
+        false => sizes!(transfer_global, lanes, words, true),
+    };
+    Some((function, access))
 }
 
 fn lds(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
@@ -95,15 +129,12 @@ fn lds(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
     }
     let far = kind.contains("_stride64");
     let kind = kind.replacen("_stride64", "", 1);
-    let (loads, element) = match (kind.strip_prefix("load_"), kind.strip_prefix("store_")) {
-        (Some(element), _) => (true, element),
-        (_, Some(element)) => (false, element),
-        _ => return None,
-    };
+    let (loads, element) = direction(&kind)?;
     let two = element.strip_prefix("2addr_");
     let words = words(two.unwrap_or(element))?;
     let [address, data, other, _] = instruction.sources;
     let mut access = Access {
+        kind: if loads { Kind::LoadLds } else { Kind::StoreLds },
         vector: operands::vector(instruction, address, 1).ok()?,
         offset: i64::from(memory.offset.max(0)),
         words,
@@ -116,27 +147,20 @@ fn lds(instruction: &Instruction, lanes: usize) -> Option<(Function, Access)> {
     } else {
         access.register = operands::vector(instruction, data, words).ok()?;
     }
-    if two.is_none() {
-        return Some((if loads { load_lds_of(lanes) } else { sizes!(store_lds, lanes, words) }, access));
+    if two.is_some() {
+        let unit = 4 * words as i64 * if far { 64 } else { 1 };
+        access.offset = i64::from(memory.offset & 0xff) * unit;
+        access.second_offset = i64::from(memory.offset1) * unit;
+        if !loads {
+            access.second_register = Some(operands::vector(instruction, other, words).ok()?);
+        }
     }
-    let unit = 4 * words as i64 * if far { 64 } else { 1 };
-    access.offset = i64::from(memory.offset & 0xff) * unit;
-    access.second_offset = i64::from(memory.offset1) * unit;
-    if !loads {
-        access.second_register = Some(operands::vector(instruction, other, words).ok()?);
-    }
-    Some((if loads { load_lds_of(lanes) } else { sizes!(store_pair, lanes, words) }, access))
-}
-
-fn load_lds_of(lanes: usize) -> Function {
-    if lanes == 64 { load_lds::<64> } else { load_lds::<32> }
-}
-
-/// Whether an instruction loads from LDS as [`load_lds`] does, which serves several of them at once.
-pub fn loads_lds(instruction: &Instruction, lanes: usize) -> bool {
-    instruction.encoding == Encoding::Ds
-        && instruction.name.starts_with("ds_load_")
-        && lds(instruction, lanes).is_some()
+    let function = match (loads, lanes) {
+        (true, 64) => load_lds::<64> as Function,
+        (true, _) => load_lds::<32> as Function,
+        (false, _) => sizes!(store_lds, lanes, words),
+    };
+    Some((function, access))
 }
 
 fn scalar(instruction: &Instruction) -> Option<(Function, Access)> {
@@ -160,6 +184,7 @@ fn scalar(instruction: &Instruction) -> Option<(Function, Access)> {
         scalar: Some(operands::scalar(instruction, base, 2).ok()?),
         offset: i64::from(instruction.modifiers.memory.offset) + more,
         register: usize::from(operands::scalar(instruction, instruction.destinations[0], bytes / 4).ok()?),
+        words: bytes / 4,
         ..Access::default()
     };
     (access.register != usize::from(sgpr::NULL)).then_some((function, access))

@@ -1,12 +1,12 @@
-//! Loads from LDS, several instructions at once: those that follow each other often have the same register of addresses.
+//! Loads from LDS and stores to it.
 
 use crate::machine::group::Group;
 use crate::machine::wave::Wave;
 
-use super::access::Access;
-use super::call::{Call, Context, perform};
-use super::emitter::TOGETHER;
-use super::transfer::Part;
+use super::super::call::{Call, Context, perform};
+use super::super::emitter::TOGETHER;
+use super::Access;
+use super::transfer::{Part, are_apart, store, within};
 
 /// What is known of the addresses in a register.
 #[derive(Clone, Copy)]
@@ -20,11 +20,12 @@ struct Known {
 /// Registers of addresses that are remembered.
 const KNOWN: usize = 2;
 
-/// Loads for an instruction and those behind it.
+/// Loads for an instruction and those behind it, which often have the same register of addresses.
 ///
 /// # Safety
 ///
-/// The calls are of translated code, which is made for processors with AVX-512 alone.
+/// The call is one that translated code makes: it and those behind it have actions that live and registers that exist, and
+/// the processor has AVX-512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 pub unsafe extern "sysv64" fn load_lds<const LANES: usize>(
     call: &Call,
@@ -49,7 +50,7 @@ pub unsafe extern "sysv64" fn load_lds<const LANES: usize>(
             place
         });
         let found = &known[found];
-        // SAFETY: the registers of the access exist.
+        // SAFETY: the caller promises that the registers of the access exist.
         let done = unsafe {
             match access.words {
                 1 => load::<LANES, 1>(access, found, wave, group),
@@ -58,7 +59,7 @@ pub unsafe extern "sysv64" fn load_lds<const LANES: usize>(
                 _ => load::<LANES, 4>(access, found, wave, group),
             }
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the action lives.
         if !done && unsafe { perform(call, wave, group, context) } != 0 {
             return 1;
         }
@@ -95,7 +96,7 @@ fn learn<const LANES: usize>(access: &Access, wave: &Wave, mask: u64, known: &mu
 ///
 /// # Safety
 ///
-/// The registers exist.
+/// The registers of the access exist.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn load<const LANES: usize, const WORDS: usize>(
@@ -105,21 +106,17 @@ unsafe fn load<const LANES: usize, const WORDS: usize>(
     group: &mut Group<'_>,
 ) -> bool {
     // The first load of a pair must not overwrite the addresses of the second.
-    let (furthest, overwrites) = match access.second_register {
-        Some(_) => (
-            access.offset.max(access.second_offset),
-            (access.register..access.register + WORDS).contains(&access.vector),
-        ),
-        None => (access.offset, false),
-    };
-    if overwrites || u64::from(known.highest) + furthest as u64 + 4 * WORDS as u64 > group.lds.len() as u64 {
+    let overwrites = access.second_register.is_some()
+        && (access.register..access.register + WORDS).contains(&access.vector);
+    let end = u64::from(known.highest) + access.furthest() as u64 + 4 * WORDS as u64;
+    if overwrites || end > group.lds.len() as u64 {
         return false;
     }
     let (rows, lds) = (wave.vector.words_mut().as_mut_ptr(), group.lds.as_ptr());
     for (index, part) in known.parts[..LANES / TOGETHER].iter().enumerate() {
         let row = |register: usize| rows.wrapping_add(register * LANES + index * TOGETHER);
         let (from, offsets) = (lds.wrapping_add(access.offset as usize), row(access.vector));
-        // SAFETY: the caller's promise, and the elements were checked.
+        // SAFETY: the caller promises that the registers exist; the furthest element of any lane ends within LDS.
         unsafe {
             part.load::<LANES, WORDS>(row(access.register), from, offsets);
             if let Some(second) = access.second_register {
@@ -129,4 +126,39 @@ unsafe fn load<const LANES: usize, const WORDS: usize>(
         }
     }
     true
+}
+
+/// Stores an element for each lane that takes part, or two.
+///
+/// # Safety
+///
+/// The call is one that translated code makes: its action lives, its registers exist, and the processor has AVX-512.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+pub unsafe extern "sysv64" fn store_lds<const LANES: usize, const WORDS: usize>(
+    call: &Call,
+    wave: &mut Wave,
+    group: &mut Group<'_>,
+    context: &mut Context,
+) -> u32 {
+    let (access, mask) = (&call.access, wave.exec());
+    if mask == 0 {
+        return 0;
+    }
+    let offsets = &wave.vector.rows::<LANES>()[access.vector];
+    let room = group.lds.len().checked_sub(access.furthest() as usize + 4 * WORDS);
+    let inside = room.is_some_and(|last| within::<LANES>(offsets, mask, 0, last as u32));
+    if !inside || !are_apart::<LANES, WORDS>(offsets, mask) {
+        // SAFETY: the caller promises that the action lives.
+        return unsafe { perform(call, wave, group, context) };
+    }
+    let base = group.lds.as_mut_ptr();
+    let at = |offset: i64| base.wrapping_add(offset as usize);
+    // SAFETY: the caller promises that the registers exist; the furthest element of any lane ends within LDS.
+    unsafe {
+        store::<LANES, WORDS>(wave, access.vector, access.register, at(access.offset), mask);
+        if let Some(second) = access.second_register {
+            store::<LANES, WORDS>(wave, access.vector, second, at(access.second_offset), mask);
+        }
+    }
+    0
 }

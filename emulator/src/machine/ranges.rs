@@ -7,7 +7,7 @@ use super::fault::Fault;
 /// The allocations that a wave used last.
 #[derive(Clone, Copy)]
 pub struct Ranges {
-    last: [Range; 4],
+    pub last: [Range; 4],
     next: usize,
 }
 
