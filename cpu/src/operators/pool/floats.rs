@@ -17,6 +17,7 @@ use super::flat::Flat;
 use super::fold::{Max, Mean};
 use super::geometry;
 use super::global::Global;
+use super::halved::Halved;
 use super::ways::{LONGEST, MAX, MAX_OR_NAN, SUM, Way, counts, finish, join, start};
 use super::windowed::Windowed;
 use crate::conv::PatchTable;
@@ -93,6 +94,9 @@ impl Kernel for Floats {
         if let Some(flat) = Flat::new(&g, &self.op.reduction) {
             return Ok(Prepared { state: Some(Box::new(flat)), scratch: 0 });
         }
+        if let Some(halved) = Halved::new(&g, &self.op.reduction) {
+            return Ok(Prepared { state: Some(Box::new(halved)), scratch: 0 });
+        }
         if g.strides.last() == Some(&2) && g.output.last().is_some_and(|&line| line >= LONG) {
             return self.long.prepare(inputs, outputs);
         }
@@ -113,11 +117,16 @@ impl Kernel for Floats {
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
-        if let Some(flat) = cx.state.and_then(|state| state.downcast_ref::<Flat>()) {
-            if let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) {
-                flat.run(cx.pool, x.slice::<f32>(), y.slice::<f32>());
+        if let (Some(state), Some(x), Some(y)) = (cx.state, inputs[0], &mut outputs[0]) {
+            let (x, y) = (x.slice::<f32>(), y.slice::<f32>());
+            if let Some(flat) = state.downcast_ref::<Flat>() {
+                flat.run(cx.pool, x, y);
+                return Ok(());
             }
-            return Ok(());
+            if let Some(halved) = state.downcast_ref::<Halved>() {
+                halved.run(cx.pool, x, y);
+                return Ok(());
+            }
         }
         let state = match cx.state.map(|state| state.downcast_ref::<State>()) {
             None => return self.whole.run(cx, inputs, outputs),
