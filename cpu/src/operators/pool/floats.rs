@@ -193,13 +193,12 @@ impl SimdOp for Plane<'_> {
 }
 
 impl Plane<'_> {
-    /// Small windows have their size compiled in.
+    /// Windows of 3 x 3 have their size compiled in.
     #[inline(always)]
     fn lines<I: Isa, const WAY: u8>(self, isa: I) {
         let table = &self.state.table;
         match (table.outer_kernel(), table.spans().len()) {
             (3, 3) => self.bands::<I, WAY, 3>(isa),
-            (2, 2) => self.bands::<I, WAY, 2>(isa),
             _ => self.bands::<I, WAY, 0>(isa),
         }
     }
@@ -318,24 +317,8 @@ impl Rows<'_> {
 /// A vector of every `stride`-th element after the first one, of which the first `count` are wanted.
 #[inline(always)]
 fn every<I: Isa>(isa: I, from: &[f32], stride: usize, count: usize) -> I::F32 {
-    let ops = isa.f32();
     let mut vector = [0.0; LONGEST];
-    match (stride, ops.len()) {
-        (2, 16) if from.len() >= 32 => every_second::<16>(from, &mut vector),
-        (2, 8) if from.len() >= 16 => every_second::<8>(from, &mut vector),
-        _ => {
-            let from = from[1..].iter().step_by(stride);
-            vector.iter_mut().zip(from).take(count).for_each(|(y, &x)| *y = x);
-        }
-    }
-    ops.load(&vector)
-}
-
-/// Compiles to shuffles, as nothing follows the last element.
-#[inline(always)]
-fn every_second<const N: usize>(from: &[f32], to: &mut [f32; LONGEST]) {
-    let (from, to) = (&from[..2 * N], &mut to[..N]);
-    for i in 0..N {
-        to[i] = from[2 * i + 1];
-    }
+    let from = from[1..].iter().step_by(stride);
+    vector.iter_mut().zip(from).take(count).for_each(|(y, &x)| *y = x);
+    isa.f32().load(&vector)
 }
