@@ -243,6 +243,7 @@ impl Pair<'_> {
         let size = taps.len() * area;
         let first = Block {
             panels: self.weights.panels.from(0, rows.start),
+            panel: self.weights.panels.size(),
             taps,
             planes: &self.x[image * size..][positions.start..size],
             columns: 0..count,

@@ -18,6 +18,8 @@ pub(crate) struct Mapped {
     block: usize,
     /// The output coordinates of the last map whose offsets are consecutive blocks.
     straight: std::ops::Range<usize>,
+    /// Whether the elements along the last map are those of a line, each twice.
+    doubled: bool,
 }
 
 impl Mapped {
@@ -38,7 +40,11 @@ impl Mapped {
             })
             .collect();
         let straight = offsets.last().map_or(0..0, |map| longest_run(map, block as isize));
-        Mapped { offsets, block, straight }
+        let doubled = offsets.last().is_some_and(|map| {
+            let mut pairs = map.iter().enumerate();
+            block == 1 && map.len().is_multiple_of(2) && pairs.all(|(i, &offset)| offset == i as isize / 2)
+        });
+        Mapped { offsets, block, straight, doubled }
     }
 
     pub(crate) fn run<T: Item>(&self, pool: &Pool, input: &[T], fill: &T, output: &mut [T]) {
@@ -49,11 +55,24 @@ impl Mapped {
         let block = self.block;
         let row_size = inner.len() * block;
         split_mut(pool, output, row_size, (GRAIN / row_size.max(1)).max(1), |rows, output| {
-            for (r, row) in rows.zip(output.chunks_exact_mut(row_size)) {
+            let mut last = None;
+            for (i, r) in rows.enumerate() {
+                let (before, row) = output[..(i + 1) * row_size].split_at_mut(i * row_size);
                 let Some(base) = outer_offset(outer, r) else {
                     row.fill(fill.clone());
+                    last = None;
                     continue;
                 };
+                if last.replace(base) == Some(base) {
+                    row.clone_from_slice(&before[(i - 1) * row_size..]);
+                    continue;
+                }
+                if self.doubled {
+                    for (pair, x) in row.as_chunks_mut::<2>().0.iter_mut().zip(&input[base..]) {
+                        pair.iter_mut().for_each(|y| y.clone_from(x));
+                    }
+                    continue;
+                }
                 let copy = |row: &mut [T], range: std::ops::Range<usize>| {
                     if block == 1 {
                         for (y, &offset) in row[range.clone()].iter_mut().zip(&inner[range]) {
@@ -113,4 +132,30 @@ fn longest_run(map: &[isize], step: isize) -> std::ops::Range<usize> {
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_coordinate_is_mapped() {
+        let doubled = |n: isize| (0..2 * n).map(|i| i / 2).collect::<Vec<_>>();
+        for (shape, maps) in [
+            ([3, 4], [doubled(3), doubled(4)]),
+            ([3, 4], [vec![2, 2, NOWHERE, NOWHERE, 2, 0, 0], doubled(4)]),
+            ([3, 5], [vec![1, 1, 0], vec![4, NOWHERE, 0, 1, 2]]),
+            ([2, 3], [vec![0, 0, 0, 1], vec![0, 0, 1]]),
+            ([2, 3], [vec![1, 1, 0, 1], vec![0, 1, 2]]),
+        ] {
+            let input: Vec<[u8; 1]> = (1..).map(|i| [i]).take(shape[0] * shape[1]).collect();
+            let mut output = vec![[0]; maps[0].len() * maps[1].len()];
+            Mapped::new(&shape, &maps).run(&Pool::new(2), &input, &[99], &mut output);
+            let at = |i: usize| {
+                let (y, x) = (maps[0][i / maps[1].len()], maps[1][i % maps[1].len()]);
+                if y == NOWHERE || x == NOWHERE { [99] } else { input[y as usize * shape[1] + x as usize] }
+            };
+            assert_eq!(output, (0..output.len()).map(at).collect::<Vec<_>>(), "{shape:?} {maps:?}");
+        }
+    }
 }

@@ -6,12 +6,13 @@ use std::marker::PhantomData;
 use crate::ops::OpError;
 use crate::ops::movement::axis_of;
 use crate::ops::topk::TopK;
-use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{Element, ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared, data_shape};
 use crate::loops::number::dispatch;
 use crate::loops::order::Ordered;
 use crate::loops::parallel::Parts;
+use crate::loops::simd::{Loop, widest};
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("TopK", build)];
 
@@ -112,7 +113,7 @@ impl<T: Element + Ordered> Kernel for TopKKernel<T> {
     }
 }
 
-impl<T: Ordered> TopKKernel<T> {
+impl<T: Element + Ordered> TopKKernel<T> {
     /// As `select`, for elements with keys and fewer than 2³² of them: `order` has keys with their indices below them, so
     /// that comparing numbers compares both. `row`: the elements, where they lie side by side.
     fn select_by_keys<'a, 'o>(
@@ -130,31 +131,17 @@ impl<T: Ordered> TopKKernel<T> {
         let flip = if self.op.largest { u32::MAX } else { 0 };
         let whole = |index: u64| u64::from(at(index).key() ^ flip) << 32 | index;
         if k <= FEW {
-            let length = order.len() as u64;
-            let mut kept = 0;
-            let mut index = 0;
-            while index < length {
-                // Of most elements it is enough to know that none of several comes before the last one kept.
-                const TOGETHER: u64 = 32;
-                let some = row.and_then(|row| row.get(index as usize..(index + TOGETHER) as usize));
-                if let (true, Some(some)) = (kept == k, some) {
-                    let last = (order[k - 1] >> 32) as u32;
-                    if some.iter().fold(true, |all, x| all & (x.key() ^ flip >= last)) {
-                        index += TOGETHER;
-                        continue;
+            match row {
+                // What models ask for, in vectors.
+                Some(row) if T::TYPE == ElementType::F32 => {
+                    widest(FirstFew { row, flip, k, order: &mut *order });
+                }
+                _ => {
+                    let mut kept = 0;
+                    for index in 0..order.len() as u64 {
+                        keep(order, &mut kept, k, whole(index));
                     }
                 }
-                for index in index..(index + TOGETHER).min(length) {
-                    let x = whole(index);
-                    if kept == k && x > order[k - 1] {
-                        continue;
-                    }
-                    let place = order[..kept].partition_point(|&other| other < x);
-                    kept = (kept + 1).min(k);
-                    order[place..kept].rotate_right(1);
-                    order[place] = x;
-                }
-                index += TOGETHER;
             }
         } else {
             order.iter_mut().zip(0..).for_each(|(x, index)| *x = whole(index));
@@ -211,6 +198,56 @@ impl<T: Ordered> TopKKernel<T> {
             sort_in_pieces(top, &by, cancelled);
         }
         top
+    }
+}
+
+/// Puts a number among those that are kept, at most `k` of them in order, if it is one of the least.
+#[inline(always)]
+fn keep(order: &mut [u64], kept: &mut usize, k: usize, x: u64) {
+    if *kept == k && x > order[k - 1] {
+        return;
+    }
+    *kept = (*kept + 1).min(k);
+    let mut place = *kept - 1;
+    while place > 0 && order[place - 1] > x {
+        order[place] = order[place - 1];
+        place -= 1;
+    }
+    order[place] = x;
+}
+
+/// Keeps the `k` least keys of a row, with their indices.
+struct FirstFew<'a, T> {
+    row: &'a [T],
+    flip: u32,
+    k: usize,
+    order: &'a mut [u64],
+}
+
+impl<T: Ordered> Loop for FirstFew<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        const TOGETHER: usize = 16;
+        let FirstFew { row, flip, k, order } = self;
+        let mut kept = 0;
+        for (first, some) in (0u64..).step_by(TOGETHER).zip(row.chunks(TOGETHER)) {
+            // Of most elements it is enough to know that none of several comes before the last one kept.
+            if let (true, Some(some)) = (kept == k, some.first_chunk::<TOGETHER>()) {
+                let last = (order[k - 1] >> 32) as u32;
+                let mut before = [0; TOGETHER];
+                for i in 0..TOGETHER {
+                    before[i] = u32::from(some[i].key() ^ flip < last);
+                }
+                if before.iter().fold(0, |any, one| any | one) == 0 {
+                    continue;
+                }
+            }
+            for (index, x) in (first..).zip(some) {
+                keep(order, &mut kept, k, u64::from(x.key() ^ flip) << 32 | index);
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
+use super::gathered::{self, Gathered};
 use super::gemv::{self, Vector};
 use super::panels::{Panels, panel_rows};
 use super::plan::DirectPlan;
@@ -20,6 +21,8 @@ use super::plan::DirectPlan;
 struct DirectConv {
     op: Conv,
     panels: Panels,
+    /// Whether the weight's elements go by rows of the kernel, channels, columns; else by channels first.
+    by_rows: bool,
     threads: usize,
 }
 
@@ -27,6 +30,7 @@ struct DirectConv {
 enum State {
     /// The output has one position, and each input channel one element: a matrix times a vector.
     Gemv,
+    Gathered(Box<Gathered>),
     Tiles(DirectPlan),
     General(im2col::State),
 }
@@ -37,8 +41,29 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     let Some(weight) = constant_weight(node, ElementType::F32) else { return Ok(None) };
     let (shape, aligned) = (weight.shape(), weight.aligned()?);
     let (m, k) = (shape[0] / op.group, shape[1..].iter().product());
-    let panels = Panels::new(aligned.view().slice::<f32>(), panel_rows(), op.group, m, k, Packing::of(node));
-    Ok(Some(Box::new(DirectConv { op: op.clone(), panels, threads: node.pool.threads() })))
+    let weight = aligned.view().slice::<f32>();
+    // Dilated kernels often reach far into the padding. With 16 registers, as tiles are narrow.
+    let dilated = op.window.dilations.iter().any(|&x| x > 1) && shape.len() == 4;
+    let steps = op.window.strides.iter().any(|&x| x != 1);
+    let by_rows = dilated && !steps && panel_rows() == 4 && m >= gathered::FEWEST;
+    let (sorted, rows, threads) =
+        (by_rows.then(|| rows_first(weight, shape)), panel_rows(), node.pool.threads());
+    let panels = Panels::new(sorted.as_deref().unwrap_or(weight), rows, op.group, m, k, Packing::of(node));
+    Ok(Some(Box::new(DirectConv { op: op.clone(), panels, by_rows, threads })))
+}
+
+/// The elements of each output channel by rows of the kernel, channels, columns.
+fn rows_first(weight: &[f32], shape: &[usize]) -> Vec<f32> {
+    let (channels, height, width) = (shape[1], shape[2], shape[3]);
+    let mut sorted = Vec::with_capacity(weight.len());
+    for kernels in weight.chunks_exact((channels * height * width).max(1)) {
+        for y in 0..height {
+            for kernel in kernels.chunks_exact(height * width) {
+                sorted.extend_from_slice(&kernel[y * width..(y + 1) * width]);
+            }
+        }
+    }
+    sorted
 }
 
 impl DirectConv {
@@ -50,6 +75,10 @@ impl DirectConv {
             let unpadded = all(&geometry.pads_begin, 0) && all(&geometry.pads_end, 0);
             if self.op.group == 1 && unpadded && all(&geometry.input, 1) && all(&geometry.kernel, 1) {
                 return Ok(State::Gemv);
+            }
+            if self.by_rows && !geometry.output.contains(&0) {
+                let plan = Gathered::new(&geometry, &self.panels, w[1], self.threads);
+                return Ok(State::Gathered(Box::new(plan)));
             }
             let plan = DirectPlan::new(&geometry, &self.panels, x[0], w[1], self.threads, residual);
             if let Some(plan) = plan {
@@ -116,6 +145,12 @@ impl Kernel for DirectConv {
                 }
             }
             State::Tiles(plan) => {
+                plan.convolve(cx, panels, (x, x.len() / images), epilogue);
+                if cx.cancelled() {
+                    return Err(OpError::Cancelled);
+                }
+            }
+            State::Gathered(plan) => {
                 plan.convolve(cx, panels, (x, x.len() / images), epilogue);
                 if cx.cancelled() {
                     return Err(OpError::Cancelled);

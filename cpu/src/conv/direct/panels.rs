@@ -66,6 +66,11 @@ impl Panels {
         self.rows
     }
 
+    /// Elements of a panel.
+    pub(crate) fn size(&self) -> usize {
+        self.rows * self.k
+    }
+
     /// Groups, rows of a group, depth.
     pub(crate) fn shape(&self) -> [usize; 3] {
         [self.groups, self.m, self.k]

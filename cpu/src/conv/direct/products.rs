@@ -51,6 +51,7 @@ impl Products<'_> {
         let size = planes.len() / groups;
         let block = Block {
             panels: panels.from(group, rows.start),
+            panel: panels.size(),
             taps,
             planes: &planes[group * size..][..size],
             columns,

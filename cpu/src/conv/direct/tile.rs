@@ -34,8 +34,9 @@ struct Sums([f32; TILE_LEN]);
 
 /// A part of a convolution for one thread.
 pub(crate) struct Block<'a> {
-    /// Whole panels, each `taps.len()` times the rows of a panel.
+    /// Whole panels, of each `taps.len()` times the rows of a panel, and elements from one to the next.
     pub(crate) panels: &'a [f32],
+    pub(crate) panel: usize,
     /// Where each row of the right operand begins in `planes`.
     pub(crate) taps: &'a [usize],
     pub(crate) planes: &'a [f32],
@@ -63,7 +64,8 @@ impl Block<'_> {
     fn run<I: Isa, const R: usize>(self, isa: I) {
         let len = isa.f32().len();
         let depth = self.taps.len();
-        assert!(self.panels.len() >= self.rows.len().div_ceil(R) * R * depth, "panels hold all rows");
+        let ends = self.rows.len().div_ceil(R).checked_sub(1).map_or(0, |last| last * self.panel + R * depth);
+        assert!(self.panels.len() >= ends && self.panel >= R * depth, "panels hold all rows");
         let masks = Masks::new(isa);
         let mut sums = Sums([0.0; TILE_LEN]);
         let last = self.taps.iter().fold(0, |last, &tap| last.max(tap));
@@ -88,7 +90,7 @@ impl Block<'_> {
             // In the last strip, while a panel is at hand.
             let alone = if strip.end == end - alone { strip.end..end } else { end..end };
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
-                let panel = &self.panels[i * R * depth..][..R * depth];
+                let panel = &self.panels[i * self.panel..][..R * depth];
                 let rows = row..(row + R).min(self.rows.end);
                 // Of what the next strip reads from memory, one vector of each tap.
                 let ahead = if i < VECTORS { strip.len() + i * len } else { 0 };

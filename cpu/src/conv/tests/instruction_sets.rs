@@ -100,6 +100,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
             for start in (0..planes.positions).step_by(2 * VECTORS * len) {
                 let block = Block {
                     panels: panels.from(g, 0),
+                    panel: panels.size(),
                     taps: &taps,
                     planes: &source[g * case.w[1] * planes.size()..][..case.w[1] * planes.size()],
                     columns: start..(start + 2 * VECTORS * len).min(planes.positions),
@@ -156,6 +157,7 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
         for number in 0..size.elements() {
             let block = Block {
                 panels: panels.from(number, 0),
+                panel: panels.size(),
                 taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
                 planes: &transformed[number * channels * count..][..channels * count],
                 columns: 0..count,
@@ -270,6 +272,7 @@ fn activations_are_those_of_products() {
                 let panels = Panels::new(&w[..1], rows_of(isa), 1, 1, 1, (&Pool::new(1)).into());
                 let block = Block {
                     panels: panels.from(0, 0),
+                    panel: panels.size(),
                     taps: &[0],
                     planes: &x[row * 37..][..37],
                     columns: 0..37,

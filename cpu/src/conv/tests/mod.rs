@@ -64,6 +64,10 @@ pub(crate) const CASES: &[Case] = &[
     Case { x: &[2, 33, 7, 9], w: &[35, 33, 3, 3], pads: &[2, 2, 2, 2], strides: &[], dilations: &[2, 2], group: 1, y: &[2, 35, 7, 9], checksum: 221.0 },
     Case { x: &[1, 32, 5, 3], w: &[32, 32, 3, 3], pads: &[3, 5, 3, 5], strides: &[], dilations: &[3, 5], group: 1, y: &[1, 32, 5, 3], checksum: 189.0 },
     Case { x: &[1, 40, 13, 12], w: &[34, 40, 3, 3], pads: &[1, 4, 1, 4], strides: &[], dilations: &[1, 4], group: 1, y: &[1, 34, 13, 12], checksum: -8073.0 },
+    Case { x: &[1, 5, 19, 23], w: &[34, 5, 3, 3], pads: &[12, 12, 12, 12], strides: &[], dilations: &[12, 12], group: 1, y: &[1, 34, 19, 23], checksum: 258.0 },
+    Case { x: &[2, 6, 9, 10], w: &[64, 3, 3, 3], pads: &[6, 7, 6, 7], strides: &[], dilations: &[6, 7], group: 2, y: &[2, 64, 9, 10], checksum: 348.0 },
+    Case { x: &[1, 4, 7, 8], w: &[32, 4, 3, 3], pads: &[9, 10, 9, 10], strides: &[], dilations: &[9, 10], group: 1, y: &[1, 32, 7, 8], checksum: 96.0 },
+    Case { x: &[3, 4, 30, 17], w: &[33, 4, 2, 3], pads: &[0, 2, 3, 6], strides: &[], dilations: &[5, 4], group: 1, y: &[3, 33, 28, 17], checksum: -294.0 },
 ];
 
 impl Case {

@@ -303,6 +303,7 @@ impl Conv3x3 {
                 for (i, transformed) in transformed.chunks_exact(of_transformed).enumerate() {
                     let product = Block {
                         panels: self.panels.from(i, rows.start),
+                        panel: self.panels.size(),
                         taps,
                         planes: transformed,
                         columns: 0..count,

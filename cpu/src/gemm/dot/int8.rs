@@ -1,5 +1,6 @@
 //! Products of 8-bit integers with the processor's dot products of four bytes, a strip of rows against panels of columns.
-//! A constant right operand is packed once.
+//! A constant right operand is packed once. Where the processor has no such products, those of pairs (`pairs`) take their
+//! place.
 //!
 //! The instruction takes unsigned bytes `a` on the left and signed bytes `b` on the right, as they lie in memory; zero
 //! points come off the sums afterwards. Over the depth `k` of a row with zero point `z` and a column with `w`:
@@ -15,6 +16,7 @@ use std::ops::Range;
 
 use super::isa::{COLUMNS, DotGroup, Int8x4};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
+use super::pairs;
 use crate::gemm::epilogue::Epilogue;
 use crate::gemm::operand::ByteMatrix;
 use crate::gemm::shape::GemmShape;
@@ -39,13 +41,15 @@ const GRAIN: usize = 1 << 21;
 pub(crate) struct PackedBytes {
     dot_groups: Weights<u32>,
     sums: Weights<i32>,
+    /// For products of pairs: what was cut off each panel, see `pairs::cut`.
+    rests: Weights<u32>,
     k: usize,
     n: usize,
 }
 
 /// Whether products of this depth can be computed here: the processor has what they ask for, and sums fit.
 pub(crate) fn byte_products(k: usize) -> bool {
-    k <= LONGEST && Int8x4::available()
+    k <= LONGEST && (Int8x4::available() || pairs::available())
 }
 
 impl PackedBytes {
@@ -62,28 +66,38 @@ impl PackedBytes {
             return None;
         }
         let (panels, size) = (n.div_ceil(COLUMNS), k.div_ceil(4) * COLUMNS);
-        let mut sums = vec![0; count * panels * COLUMNS];
-        let all = Parts::new(&mut sums);
+        let room = if Int8x4::available() { 0 } else { pairs::rests_room(size) };
+        let (mut sums, mut rests) = (vec![0; count * panels * COLUMNS], vec![0; count * panels * room]);
+        let (all, all_rests) = (Parts::new(&mut sums), Parts::new(&mut rests));
         let dot_groups = packing.filled(count * panels * size, |dot_groups| {
             split_mut(packing.pool, dot_groups, size, (1 << 16) / size.max(1) + 1, |range, out| {
                 for (i, out) in range.zip(out.chunks_exact_mut(size)) {
                     let first = i % panels * COLUMNS;
                     // SAFETY: each panel is packed once.
-                    let sums = unsafe { all.get(i * COLUMNS..(i + 1) * COLUMNS) };
+                    let (sums, rests) = unsafe {
+                        (all.get(i * COLUMNS..(i + 1) * COLUMNS), all_rests.get(i * room..(i + 1) * room))
+                    };
                     pack(matrix, i / panels, k, first..(first + COLUMNS).min(n), out, sums);
+                    pairs::cut(out, COLUMNS, rests);
                 }
             });
         });
         let sums = packing.filled(sums.len(), |kept| kept.copy_from_slice(&sums));
-        Some(PackedBytes { dot_groups, sums, k, n })
+        let rests = packing.filled(rests.len(), |kept| kept.copy_from_slice(&rests));
+        Some(PackedBytes { dot_groups, sums, rests, k, n })
     }
 
-    /// The panels and sums of some columns of a matrix, from the start of a panel on.
-    fn columns(&self, matrix: usize, columns: Range<usize>) -> (&[u32], &[i32]) {
+    /// The panels, sums and rests of some columns of a matrix, from the start of a panel on.
+    fn columns(&self, matrix: usize, columns: Range<usize>) -> (&[u32], &[i32], &[u32]) {
         let (panels, size) = (self.n.div_ceil(COLUMNS), self.k.div_ceil(4) * COLUMNS);
         let first = matrix * panels + columns.start / COLUMNS;
         let count = columns.len().div_ceil(COLUMNS);
-        (&self.dot_groups[first * size..][..count * size], &self.sums[first * COLUMNS..][..columns.len()])
+        let room = if self.rests.is_empty() { 0 } else { pairs::rests_room(size) };
+        (
+            &self.dot_groups[first * size..][..count * size],
+            &self.sums[first * COLUMNS..][..columns.len()],
+            &self.rests[first * room..][..count * room],
+        )
     }
 }
 
@@ -154,20 +168,21 @@ impl Tile {
     fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, epilogue: &dyn Epilogue<i32>) {
         let (depth, width) = (self.k.div_ceil(4), self.columns.len().next_multiple_of(COLUMNS));
         let lengths = [
-            ROWS * depth,
+            ROWS * depth * if Int8x4::available() { 1 } else { 3 },
             ROWS * width,
             width,
             if b.packed.is_some() { 0 } else { depth * width },
             if b.packed.is_some() { 0 } else { width },
         ];
         with_scratch(lengths, |[strip, sums, zeros, dot_groups, column_sums]: [&mut [u32]; 5]| {
-            let (panels, column_sums): (&[u32], &[i32]) = match b.packed {
+            let (panels, column_sums, rests): (&[u32], &[i32], &[u32]) = match b.packed {
                 Some((packed, index)) => packed.columns(index[self.batch], self.columns.clone()),
                 None => {
                     self.pack(b.matrix, dot_groups, bytemuck::cast_slice_mut(column_sums));
-                    (dot_groups, bytemuck::cast_slice(column_sums))
+                    (dot_groups, bytemuck::cast_slice(column_sums), &[])
                 }
             };
+            let (strip, widened) = strip.split_at_mut(ROWS * depth);
             let zeros: &mut [i32] = bytemuck::cast_slice_mut(zeros);
             let zeros = &mut zeros[..self.columns.len()];
             let zero = |j: usize| i32::from(b.matrix.zero(self.batch, j, true) as i8);
@@ -176,7 +191,10 @@ impl Tile {
             for row in self.rows.clone().step_by(ROWS) {
                 let count = ROWS.min(self.rows.end - row);
                 self.load(a, row, strip, count);
-                products(sums, width, strip, count, panels, depth);
+                match Int8x4::available() {
+                    true => products(sums, width, strip, count, panels, depth),
+                    false => pairs::products(sums, width, (strip, widened), count, (panels, rests), depth),
+                }
                 for r in 0..count {
                     let sums: &mut [i32] = bytemuck::cast_slice_mut(&mut sums[r * width..]);
                     let sums = &mut sums[..self.columns.len()];

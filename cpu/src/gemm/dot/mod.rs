@@ -4,6 +4,7 @@ pub(crate) mod bf16;
 pub(crate) mod int8;
 pub(crate) mod isa;
 mod micro_kernel;
+pub(crate) mod pairs;
 
 pub(crate) use bf16::panel_product;
 pub(crate) use int8::{Int8Right, PackedBytes, byte_products, multiply_dots};

@@ -17,6 +17,7 @@ use super::flat::Flat;
 use super::fold::{Max, Mean};
 use super::geometry;
 use super::global::Global;
+use super::halved::Halved;
 use super::ways::{LONGEST, MAX, MAX_OR_NAN, SUM, Way, counts, finish, join, start};
 use super::windowed::Windowed;
 use crate::conv::PatchTable;
@@ -93,6 +94,9 @@ impl Kernel for Floats {
         if let Some(flat) = Flat::new(&g, &self.op.reduction) {
             return Ok(Prepared { state: Some(Box::new(flat)), scratch: 0 });
         }
+        if let Some(halved) = Halved::new(&g, &self.op.reduction) {
+            return Ok(Prepared { state: Some(Box::new(halved)), scratch: 0 });
+        }
         if g.strides.last() == Some(&2) && g.output.last().is_some_and(|&line| line >= LONG) {
             return self.long.prepare(inputs, outputs);
         }
@@ -113,11 +117,16 @@ impl Kernel for Floats {
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
-        if let Some(flat) = cx.state.and_then(|state| state.downcast_ref::<Flat>()) {
-            if let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) {
-                flat.run(cx.pool, x.slice::<f32>(), y.slice::<f32>());
+        if let (Some(state), Some(x), Some(y)) = (cx.state, inputs[0], &mut outputs[0]) {
+            let (x, y) = (x.slice::<f32>(), y.slice::<f32>());
+            if let Some(flat) = state.downcast_ref::<Flat>() {
+                flat.run(cx.pool, x, y);
+                return Ok(());
             }
-            return Ok(());
+            if let Some(halved) = state.downcast_ref::<Halved>() {
+                halved.run(cx.pool, x, y);
+                return Ok(());
+            }
         }
         let state = match cx.state.map(|state| state.downcast_ref::<State>()) {
             None => return self.whole.run(cx, inputs, outputs),
@@ -184,13 +193,12 @@ impl SimdOp for Plane<'_> {
 }
 
 impl Plane<'_> {
-    /// Small windows have their size compiled in.
+    /// Windows of 3 x 3 have their size compiled in.
     #[inline(always)]
     fn lines<I: Isa, const WAY: u8>(self, isa: I) {
         let table = &self.state.table;
         match (table.outer_kernel(), table.spans().len()) {
             (3, 3) => self.bands::<I, WAY, 3>(isa),
-            (2, 2) => self.bands::<I, WAY, 2>(isa),
             _ => self.bands::<I, WAY, 0>(isa),
         }
     }
@@ -309,24 +317,8 @@ impl Rows<'_> {
 /// A vector of every `stride`-th element after the first one, of which the first `count` are wanted.
 #[inline(always)]
 fn every<I: Isa>(isa: I, from: &[f32], stride: usize, count: usize) -> I::F32 {
-    let ops = isa.f32();
     let mut vector = [0.0; LONGEST];
-    match (stride, ops.len()) {
-        (2, 16) if from.len() >= 32 => every_second::<16>(from, &mut vector),
-        (2, 8) if from.len() >= 16 => every_second::<8>(from, &mut vector),
-        _ => {
-            let from = from[1..].iter().step_by(stride);
-            vector.iter_mut().zip(from).take(count).for_each(|(y, &x)| *y = x);
-        }
-    }
-    ops.load(&vector)
-}
-
-/// Compiles to shuffles, as nothing follows the last element.
-#[inline(always)]
-fn every_second<const N: usize>(from: &[f32], to: &mut [f32; LONGEST]) {
-    let (from, to) = (&from[..2 * N], &mut to[..N]);
-    for i in 0..N {
-        to[i] = from[2 * i + 1];
-    }
+    let from = from[1..].iter().step_by(stride);
+    vector.iter_mut().zip(from).take(count).for_each(|(y, &x)| *y = x);
+    isa.f32().load(&vector)
 }

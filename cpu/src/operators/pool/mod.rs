@@ -5,6 +5,7 @@ mod flat;
 mod floats;
 mod fold;
 mod global;
+mod halved;
 mod indices;
 mod ways;
 mod windowed;

@@ -153,6 +153,8 @@ fn floats_as_wider_ones() {
         (vec![1, 2, 6, 5, 9], vec![2, 2, 2], vec![2, 2, 2], vec![0, 0, 0, 1, 0, 1], vec![1, 1, 1], 1),
         (vec![2, 3, 7, 7], vec![7, 7], vec![1, 1], vec![0, 0, 0, 0], vec![1, 1], 0),
         (vec![1, 2, 0, 4], vec![3, 3], vec![1, 1], vec![2, 2, 2, 2], vec![1, 1], 0),
+        (vec![1, 2, 0, 4], vec![3, 3], vec![2, 2], vec![2, 2, 2, 2], vec![1, 1], 0),
+        (vec![1, 2, 3, 4, 7], vec![3, 2, 3], vec![1, 1, 2], vec![1, 0, 1, 1, 1, 1], vec![2, 1, 1], 0),
     ] {
         let count = shape.iter().product();
         for (name, special) in [("MaxPool", false), ("MaxPool", true), ("AveragePool", false)] {

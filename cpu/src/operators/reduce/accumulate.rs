@@ -6,6 +6,8 @@ use crate::tensor::{Element, ElementType};
 use crate::loops::simd::{Loop, run};
 use crate::loops::statistics::Real as _;
 
+use super::singles::{Extreme, ExtremeOfSingles, SumOfRows, SumOfSingles, TOGETHER};
+
 /// A type that can be reduced, and the wider one it is accumulated in: f64 for floats (so that long
 /// sums stay exact to the last place), 64 bits for integers, where sums wrap.
 pub(super) trait Accumulate: Element {
@@ -29,6 +31,8 @@ pub(super) trait Accumulate: Element {
     fn run<L: Loop>(body: L) -> L::Output;
     /// The elements, when they are of this type.
     fn singles(x: &[Self]) -> Option<&[f32]>;
+    /// Accumulated values, when they are of this type.
+    fn doubles(acc: &mut [Self::Acc]) -> Option<&mut [f64]>;
 }
 
 macro_rules! accumulate {
@@ -64,6 +68,9 @@ macro_rules! accumulate {
             fn singles(x: &[Self]) -> Option<&[f32]> {
                 (Self::TYPE == ElementType::F32).then(|| bytemuck::cast_slice(x))
             }
+            fn doubles(acc: &mut [$acc]) -> Option<&mut [f64]> {
+                $wide.then(|| bytemuck::cast_slice_mut(acc))
+            }
         }
     )*)*};
 }
@@ -80,6 +87,8 @@ accumulate! {
 type RowLoop<W, A> = fn(&[W], A, A) -> A;
 type ColumnLoop<W, A> = fn(&[W], &mut [A], &[A]);
 
+type SeveralLoop<A> = fn([&[f32]; TOGETHER], &mut [A]);
+
 /// One pass of a reduction.
 pub(super) struct Accumulator<W: Accumulate> {
     pub(super) start: W::Acc,
@@ -87,13 +96,16 @@ pub(super) struct Accumulator<W: Accumulate> {
     pub(super) row: RowLoop<W, <W as Accumulate>::Acc>,
     /// Adds a row to a row of values; `shift` has as many, or none where it is not used.
     pub(super) column: ColumnLoop<W, <W as Accumulate>::Acc>,
+    /// Adds several rows of f32 to a row of values, where there is such a way; sums that overflow in f32 become infinite
+    /// or NaN.
+    pub(super) several: Option<SeveralLoop<<W as Accumulate>::Acc>>,
     /// The pass to follow, which takes this one's values as its shift.
     pub(super) second: Option<fn() -> Accumulator<W>>,
 }
 
 pub(super) fn accumulator<W: Accumulate>(reduction: Reduction) -> Accumulator<W> {
     match reduction {
-        Reduction::Sum | Reduction::Mean | Reduction::LogSum => pass::<W, Sum>(W::zero()),
+        Reduction::Sum | Reduction::Mean | Reduction::LogSum => sums::<W>(),
         Reduction::L1 => pass::<W, SumAbs>(W::zero()),
         Reduction::L2 | Reduction::SumSquare => pass::<W, SumSquare>(W::zero()),
         Reduction::Max => extremes::<W, Max>(W::lowest()),
@@ -110,7 +122,25 @@ fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
         start,
         row: |x, acc, _| W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData }),
         column: |x, acc, _| W::run(Column::<W, S> { x, acc, _step: std::marker::PhantomData }),
+        several: None,
         second: None,
+    }
+}
+
+/// A pass that adds up, f32 as `TOGETHER` says.
+fn sums<W: Accumulate>() -> Accumulator<W> {
+    Accumulator {
+        row: |x, acc, _| {
+            let sum = W::singles(x).map(|x| run::<_, true>(SumOfSingles(x)));
+            match sum.filter(|sum| sum.is_finite()) {
+                Some(sum) => W::add(acc, W::of_f64(sum)),
+                None => W::run(Row::<W, Sum> { x, acc, start: W::zero(), _step: std::marker::PhantomData }),
+            }
+        },
+        several: (W::TYPE == ElementType::F32).then_some(|rows, acc| {
+            W::doubles(acc).into_iter().for_each(|acc| run::<_, true>(SumOfRows(rows, acc)));
+        }),
+        ..pass::<W, Sum>(W::zero())
     }
 }
 
@@ -157,6 +187,7 @@ fn exponentials<W: Accumulate>() -> Accumulator<W> {
                 *acc = W::add(*acc, term(x, shift));
             }
         },
+        several: None,
         second: None,
     }
 }
@@ -256,15 +287,6 @@ impl<W: Accumulate, S: Step<W>> Loop for Column<'_, W, S> {
     }
 }
 
-/// A step that keeps one of the elements.
-trait Extreme {
-    /// What changes nothing.
-    const NOTHING: f32;
-
-    /// Whether the first one is kept of numbers that are none of them NaN.
-    fn keeps(a: f32, b: f32) -> bool;
-}
-
 impl Extreme for Max {
     const NOTHING: f32 = f32::NEG_INFINITY;
 
@@ -280,29 +302,5 @@ impl Extreme for Min {
     #[inline(always)]
     fn keeps(a: f32, b: f32) -> bool {
         a < b
-    }
-}
-
-/// The extreme of a row of f32; NaN where one is among them.
-struct ExtremeOfSingles<'a, S>(&'a [f32], std::marker::PhantomData<S>);
-
-impl<S: Extreme> Loop for ExtremeOfSingles<'_, S> {
-    type Output = f32;
-
-    #[inline(always)]
-    fn run(self) -> f32 {
-        const LANES: usize = 64;
-        let join = |a: f32, b: f32| if S::keeps(a, b) { a } else { b };
-        let (chunks, rest) = self.0.as_chunks::<LANES>();
-        let (mut lanes, mut wrong) = ([S::NOTHING; LANES], [0u32; LANES]);
-        for chunk in chunks {
-            for i in 0..LANES {
-                lanes[i] = join(chunk[i], lanes[i]);
-                wrong[i] |= u32::from(chunk[i].is_nan());
-            }
-        }
-        let wrong = wrong.iter().fold(0, |any, one| any | one) != 0 || rest.iter().any(|x| x.is_nan());
-        let found = lanes.iter().chain(rest).fold(S::NOTHING, |a, &b| join(a, b));
-        if wrong { f32::NAN } else { found }
     }
 }

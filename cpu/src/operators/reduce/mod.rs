@@ -1,20 +1,22 @@
 //! Reductions over any axes.
 
 mod accumulate;
+mod layout;
+mod singles;
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 use crate::ops::OpError;
 use crate::ops::reduce::{Axes, Reduce, Reduction};
-use crate::tensor::{Bool, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{Bool, ElementType, TensorView, TensorViewMut, bf16, f16};
 
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, Parts};
 use crate::loops::widen::{RUN, Widen};
 use accumulate::{Accumulate, Accumulator, accumulator};
+pub(super) use layout::Layout;
+use singles::TOGETHER;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("ReduceL1", build),
@@ -35,105 +37,6 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
             Box::new(ReduceKernel::<T> { first: accumulator(op.reduction), op }),
             else return Err(node.no_kernel()));
     Ok(CpuKernel::Tensor(kernel))
-}
-
-/// How a tensor is read to reduce it: neighbouring axes of one kind are merged.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
-    /// Kept axes, outermost first, without the innermost when that lies innermost of all: (size, stride).
-    kept: Loops,
-    /// Reduced axes, without the innermost one when it lies innermost of all.
-    reduced: Loops,
-    /// Elements that lie side by side: one group of axes.
-    row: usize,
-    /// Whether the row is reduced to one element, or kept.
-    row_reduced: bool,
-    /// Elements that become one.
-    count: usize,
-}
-
-type Loops = SmallVec<[(usize, usize); 4]>;
-
-impl Layout {
-    pub(super) fn new(shape: &[usize], reduced: &[bool]) -> Self {
-        // Innermost first: (size, stride, reduced).
-        let mut groups: SmallVec<[(usize, usize, bool); 6]> = SmallVec::new();
-        let mut stride = 1;
-        for (&size, &r) in shape.iter().zip(reduced).rev() {
-            if size == 1 {
-                continue;
-            }
-            match groups.last_mut() {
-                Some(group) if group.2 == r => group.0 *= size,
-                _ => groups.push((size, stride, r)),
-            }
-            stride *= size;
-        }
-        let count = shape.iter().zip(reduced).filter(|(_, r)| **r).map(|(d, _)| d).product();
-        let (row, row_reduced) = match groups.first() {
-            Some(&(size, _, r)) => (size, r),
-            None => (1, true),
-        };
-        let of =
-            |kind: bool| groups.iter().skip(1).rev().filter(|g| g.2 == kind).map(|g| (g.0, g.1)).collect();
-        Layout { kept: of(false), reduced: of(true), row, row_reduced, count }
-    }
-
-    /// Elements that become one.
-    pub(super) fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The number of elements that stay.
-    pub(super) fn groups(&self) -> usize {
-        self.rows() * if self.row_reduced { 1 } else { self.row }
-    }
-
-    /// Calls `body` with the runs of elements that become element `group`.
-    pub(super) fn each_run(&self, group: usize, mut body: impl FnMut(Range<usize>)) {
-        match self.row_reduced {
-            true => self.each_row(group, |start| body(start..start + self.row)),
-            false => {
-                let (row, column) = (group / self.row, group % self.row);
-                self.each_row(row, |start| body(start + column..start + column + 1));
-            }
-        }
-    }
-
-    /// The number of rows that stay, each of one element or of `row`.
-    fn rows(&self) -> usize {
-        self.kept.iter().map(|l| l.0).product()
-    }
-
-    /// Calls `body` with where each row to be put into output row `i` starts.
-    fn each_row(&self, i: usize, body: impl FnMut(usize)) {
-        let mut rest = i;
-        let mut start = 0;
-        for (size, stride) in self.kept.iter().rev() {
-            start += rest % size * stride;
-            rest /= size;
-        }
-        visit(&self.reduced, start, body);
-    }
-}
-
-/// All positions that nested loops reach.
-fn visit(loops: &[(usize, usize)], start: usize, mut body: impl FnMut(usize)) {
-    let count: usize = loops.iter().map(|l| l.0).product();
-    let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, loops.len());
-    let mut at = start;
-    for _ in 0..count {
-        body(at);
-        for (k, (size, stride)) in loops.iter().enumerate().rev() {
-            index[k] += 1;
-            at += stride;
-            if index[k] < *size {
-                break;
-            }
-            index[k] = 0;
-            at -= stride * size;
-        }
-    }
 }
 
 struct ReduceKernel<T: Widen<Wide: Accumulate>> {
@@ -229,23 +132,46 @@ impl<T: Widen<Wide: Accumulate>> ReduceKernel<T> {
     /// Columns of rows that are kept.
     fn columns(&self, layout: &Layout, x: &[T], row: usize, columns: Range<usize>, y: &mut [T]) {
         let mut buffer = [T::Wide::default(); RUN];
-        let mut first = [self.first.start; COLUMNS];
-        let mut second = [self.first.start; COLUMNS];
+        let mut first = Values([self.first.start; COLUMNS]);
+        let mut second = Values([self.first.start; COLUMNS]);
         let width = columns.len();
         let mut pass = |a: &Accumulator<T::Wide>, acc: &mut [Acc<T>], shift: &[Acc<T>]| {
-            acc.fill(a.start);
-            layout.each_row(row, |start| {
+            let mut each = |acc: &mut [Acc<T>], start: usize| {
                 let x = T::load(&x[start + columns.start..start + columns.end], &mut buffer);
                 (a.column)(x, acc, shift);
-            });
+            };
+            acc.fill(a.start);
+            if let Some((several, x)) = a.several.zip(singles(x)) {
+                let (mut starts, mut found) = ([0; TOGETHER], 0);
+                layout.each_row(row, |start| {
+                    starts[found % TOGETHER] = start;
+                    found += 1;
+                    if found % TOGETHER == 0 {
+                        several(starts.map(|start| &x[start + columns.start..start + columns.end]), acc);
+                    }
+                });
+                starts[..found % TOGETHER].iter().for_each(|&start| each(acc, start));
+                if acc.iter().all(|&acc| T::Wide::as_f64(acc).is_finite()) {
+                    return;
+                }
+                acc.fill(a.start);
+            }
+            layout.each_row(row, |start| each(acc, start));
         };
-        pass(&self.first, &mut first[..width], &[]);
+        pass(&self.first, &mut first.0[..width], &[]);
         match self.first.second {
-            Some(exponentials) => pass(&exponentials(), &mut second[..width], &first[..width]),
-            None => second = first,
+            Some(exponentials) => pass(&exponentials(), &mut second.0[..width], &first.0[..width]),
+            None => second = Values(first.0),
         }
-        for ((y, &first), &second) in y.iter_mut().zip(&first).zip(&second) {
-            *y = T::down(self.finish(first, second, layout.count));
+        let all = y.iter_mut().zip(&first.0).zip(&second.0);
+        match self.op.reduction {
+            // A loop of its own, which can be in vectors.
+            Reduction::Mean => {
+                all.for_each(|((y, _), &sum)| *y = T::down(T::Wide::mean(sum, layout.count)));
+            }
+            _ => all.for_each(|((y, &first), &second)| {
+                *y = T::down(self.finish(first, second, layout.count));
+            }),
         }
     }
 
@@ -271,6 +197,16 @@ impl<T: Widen<Wide: Accumulate>> ReduceKernel<T> {
             }
         }
     }
+}
+
+/// Accumulated values of columns, so that no vector lies across two lines of the cache.
+#[repr(align(64))]
+struct Values<A>([A; COLUMNS]);
+
+/// The elements, when they are of this type.
+fn singles<T: Widen<Wide: Accumulate>>(x: &[T]) -> Option<&[f32]> {
+    // Which are computed in themselves, so that no buffer is needed.
+    (T::TYPE == ElementType::F32).then(|| T::load(x, &mut [])).and_then(T::Wide::singles)
 }
 
 #[cfg(test)]
@@ -374,6 +310,42 @@ mod tests {
                         Some(at) => assert!(got[1].is_nan(), "{name} of {length}, NaN at {at}: {}", got[1]),
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_that_overflow_on_the_way_do_not() {
+        // Along rows and columns of 8 and more, whose parts are added in f32.
+        let (count, half) = (256, 2f32.powi(127));
+        let number = |i: usize| if i % 8 < 4 { half } else { -half } + if i == 0 { half / 4.0 } else { 0.0 };
+        let x: Vec<f32> = (0..count).map(number).collect();
+        let columns: Vec<f32> = x.iter().flat_map(|&x| [x, -x, x]).collect();
+        for (shape, x, axis, want) in [
+            ([1, count], &x, 1i64, vec![half / 4.0]),
+            ([count, 3], &columns, 0, vec![half / 4.0, half / -4.0, half / 4.0]),
+        ] {
+            let out = run("ReduceSum", 13, &[], &[t(&shape, x), t(&[1], &[axis])], 1).unwrap();
+            assert_eq!(elements::<f32>(&out[0]).1, want, "{shape:?}");
+        }
+        let wrong: Vec<f32> = (0..count).map(|i| if i == 17 { f32::NAN } else { 1.0 }).collect();
+        for (shape, axis) in [([1, count], 1i64), ([count, 1], 0)] {
+            let out = run("ReduceMean", 18, &[], &[t(&shape, &wrong), t(&[1], &[axis])], 1).unwrap();
+            assert!(elements::<f32>(&out[0]).1[0].is_nan());
+        }
+    }
+
+    /// As near as the sum in f64, but for the roundings of sums of eight.
+    #[test]
+    fn sums_of_many_numbers_are_near() {
+        let count = 4099;
+        let x: Vec<f32> = (0..count * 2).map(|i| (i * 7919 % 10_007) as f32 / 10_007.0).collect();
+        for (shape, axis) in [([2, count], 1i64), ([count, 2], 0)] {
+            let out = run("ReduceSum", 13, &[], &[t(&shape, &x), t(&[1], &[axis])], 1).unwrap();
+            for (i, &got) in elements::<f32>(&out[0]).1.iter().enumerate() {
+                let (first, step) = if axis == 1 { (i * count, 1) } else { (i, 2) };
+                let want: f64 = x[first..].iter().step_by(step).take(count).map(|&x| f64::from(x)).sum();
+                assert!((f64::from(got) - want).abs() <= 1e-7 * want, "{shape:?} {i}: {got}, not {want}");
             }
         }
     }

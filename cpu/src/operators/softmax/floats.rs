@@ -13,6 +13,7 @@ use crate::ops::softmax::{Normalizer, Softmax};
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::GRAIN;
+use super::rows::{LANES, Rows, TERMS};
 use crate::isa::Dispatch;
 use crate::kernel::{Kernel, KernelContext};
 use crate::loops::parallel::{Parts, split_mut};
@@ -26,12 +27,6 @@ const GROUP: usize = 4;
 
 /// Columns of a piece of work.
 const COLUMNS: usize = 128;
-
-/// The most elements that a vector has.
-const LANES: usize = 16;
-
-/// Terms of a sum that are added in `f32` before they join the others.
-const TERMS: usize = 64;
 
 impl Kernel for Floats {
     fn run(
@@ -71,104 +66,6 @@ impl Kernel for Floats {
     fn in_place(&self) -> &[usize] {
         &[0]
     }
-}
-
-/// Normalises the rows of `x`, or of `y` itself.
-pub(super) struct Rows<'a> {
-    pub x: Option<&'a [f32]>,
-    pub y: &'a mut [f32],
-    /// Elements of a row, above zero.
-    pub along: usize,
-    pub logarithm: bool,
-}
-
-impl SimdOp for Rows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn eval<I: Isa>(self, isa: I) {
-        for (i, y) in self.y.chunks_exact_mut(self.along).enumerate() {
-            let x = self.x.map_or(y.as_ptr(), |x| x[i * self.along..][..self.along].as_ptr());
-            // SAFETY: both rows have `along` elements, and are the same or apart.
-            unsafe { row(isa, x, y.as_mut_ptr(), self.along, self.logarithm) };
-        }
-    }
-}
-
-/// One row.
-///
-/// # Safety
-/// `x` can be read and `y` written for `along` elements; they are the same place or do not overlap.
-#[inline(always)]
-unsafe fn row<I: Isa>(isa: I, x: *const f32, y: *mut f32, along: usize, logarithm: bool) {
-    let ops = isa.f32();
-    let len = ops.len();
-    let whole = along - along % len;
-    let tail = ops.first_n_mask(along - whole);
-    let (none, lowest) = (ops.splat(0.0), ops.splat(f32::NEG_INFINITY));
-    // SAFETY: `at` and `at + len` stay within `whole`, and of what lies behind the mask takes `along - whole` elements.
-    unsafe {
-        let mut largest = [lowest; 2];
-        for at in (0..whole).step_by(len) {
-            largest.swap(0, 1);
-            largest[0] = ops.max(largest[0], ops.load_ptr(x.add(at)));
-        }
-        if whole < along {
-            let last = ops.select(ops.load_ptr_mask(x.add(whole), tail), lowest, tail);
-            largest[1] = ops.max(largest[1], last);
-        }
-        let largest = ops.splat(largest_lane::<I>(ops.max(largest[0], largest[1])));
-        let (mut total, mut sum) = (0.0f64, none);
-        for run in (0..whole).step_by(TERMS * len) {
-            if run > 0 {
-                total += f64::from(ops.sum(sum));
-                sum = none;
-            }
-            for at in (run..whole.min(run + TERMS * len)).step_by(len) {
-                let power = exp_below_zero(isa, ops.sub(ops.load_ptr(x.add(at)), largest));
-                sum = ops.add(sum, power);
-                if !logarithm {
-                    ops.store_ptr(power, y.add(at));
-                }
-            }
-        }
-        if whole < along {
-            let last = ops.sub(ops.load_ptr_mask(x.add(whole), tail), largest);
-            let power = ops.select(exp_below_zero(isa, last), none, tail);
-            sum = ops.add(sum, power);
-            if !logarithm {
-                ops.store_ptr_mask(power, y.add(whole), tail);
-            }
-        }
-        total += f64::from(ops.sum(sum));
-        let (inverse, log) = (ops.splat((1.0 / total) as f32), ops.splat(total.ln() as f32));
-        for at in (0..whole).step_by(len) {
-            let value = match logarithm {
-                true => ops.sub(ops.sub(ops.load_ptr(x.add(at)), largest), log),
-                false => ops.mul(ops.load_ptr(y.add(at)), inverse),
-            };
-            ops.store_ptr(value, y.add(at));
-        }
-        if whole < along {
-            let value = match logarithm {
-                true => ops.sub(ops.sub(ops.load_ptr_mask(x.add(whole), tail), largest), log),
-                false => ops.mul(ops.load_ptr_mask(y.add(whole), tail), inverse),
-            };
-            ops.store_ptr_mask(value, y.add(whole), tail);
-        }
-    }
-}
-
-/// The largest element of a vector; where one is NaN, it may be any.
-#[inline(always)]
-fn largest_lane<I: Isa>(x: I::F32) -> f32 {
-    let (mut best, lanes) = ([f32::NEG_INFINITY; 4], x.to_array());
-    for lanes in lanes.as_ref().chunks_exact(4) {
-        for i in 0..4 {
-            best[i] = if lanes[i] > best[i] { lanes[i] } else { best[i] };
-        }
-    }
-    best[0].max(best[1]).max(best[2].max(best[3]))
 }
 
 /// Normalises columns of a matrix `[along, inner]` of `x`, or of `y` itself, where it starts at `start`.

@@ -1,6 +1,7 @@
 //! Softmax and its relatives.
 
 mod floats;
+mod rows;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -19,7 +20,8 @@ use crate::loops::parallel::{Parts, split_mut};
 use crate::loops::scratch::with_scratch;
 use crate::loops::statistics::{Real, total};
 use crate::loops::widen::{RUN, Widen};
-use floats::{Floats, Rows};
+use floats::Floats;
+use rows::Rows;
 
 pub(super) const KERNELS: &[Entry] =
     &[Entry::new("Softmax", build), Entry::new("LogSoftmax", build), Entry::new("Hardmax", build)];

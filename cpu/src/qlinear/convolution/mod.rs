@@ -2,12 +2,14 @@
 
 mod depthwise;
 mod dot;
+mod pairs;
 mod residual;
 
 use std::ops::Range;
 
 use super::convolution::depthwise::Kernels;
 use super::convolution::dot::{Packed, PackedRows};
+use super::convolution::pairs::PairRows;
 use super::convolution::residual::ResidualInput;
 use super::{Bytes, Requantize, Zeros, scales};
 use crate::conv::{DepthwisePlane, DotPlan, PatchTable, Patches, dot_plan_needed};
@@ -23,7 +25,10 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op = node.op::<QuantizedConv>();
     let weight = match Kernels::new(node, op)? {
         Some(kernels) => Weight::Depthwise(kernels),
-        None => Packed::new(node, op)?.map_or(Weight::Input, Weight::Packed),
+        None => match Packed::new(node, op)? {
+            Some(packed) => Weight::Packed(packed),
+            None => PairRows::new(node, op)?.map_or(Weight::Input, Weight::Pairs),
+        },
     };
     let channel_blocked = op.channel_blocked.contains(&true);
     if channel_blocked && !matches!(weight, Weight::Packed(_)) {
@@ -43,12 +48,14 @@ enum Weight {
     /// Nothing.
     Input,
     Packed(Packed),
+    Pairs(PairRows),
     Depthwise(Kernels),
 }
 
 /// The ways of a constant weight, as far as shapes allow.
 enum Way {
     Dot(Box<DotPlan>),
+    Pairs(pairs::Plan),
     Depthwise(DepthwisePlane),
     Patches,
 }
@@ -70,6 +77,7 @@ impl Kernel for ConvKernel {
     fn algorithm(&self) -> &'static str {
         match self.weight {
             Weight::Packed(_) => "dot products of bytes",
+            Weight::Pairs(_) => "products of pairs of bytes",
             Weight::Depthwise(_) => "depthwise",
             Weight::Input => "im2col",
         }
@@ -107,6 +115,7 @@ impl Kernel for ConvKernel {
             Weight::Packed(packed) => {
                 packed.plan(&self.op, &g, w.shape[1], self.threads).map(|plan| Way::Dot(Box::new(plan)))
             }
+            Weight::Pairs(rows) => Some(Way::Pairs(rows.plan(&g, w.shape[1]))),
             Weight::Depthwise(_) if !empty => DepthwisePlane::new(&g).map(Way::Depthwise),
             _ => None,
         };
@@ -129,6 +138,7 @@ impl Kernel for ConvKernel {
             (Weight::Packed(packed), Way::Dot(plan)) => {
                 packed.scratch_len(&self.op, plan, w.shape[0]) * size_of::<u32>()
             }
+            (Weight::Pairs(rows), Way::Pairs(plan)) => rows.scratch_len(plan),
             (_, Way::Depthwise(_)) => Kernels::scratch_len(w.shape[0]) * size_of::<f32>(),
             _ if self.op.requantized => state.images * w.shape[0] * state.n * size_of::<f64>(),
             _ => 0,
@@ -148,6 +158,7 @@ impl Kernel for ConvKernel {
             (Weight::Packed(packed), Way::Dot(plan)) => {
                 return packed.run(cx, &self.op, plan, strides[0], inputs, y);
             }
+            (Weight::Pairs(rows), Way::Pairs(plan)) => rows.run(cx, &self.op, plan, strides[0], inputs, y)?,
             (Weight::Depthwise(kernels), Way::Depthwise(plane)) => {
                 kernels.run(cx, &self.op, plane, strides[0], inputs, y);
             }
@@ -160,7 +171,7 @@ impl Kernel for ConvKernel {
     }
 
     fn consumes(&self, input: usize) -> bool {
-        input == self.op.weight() && matches!(self.weight, Weight::Packed(_))
+        input == self.op.weight() && matches!(self.weight, Weight::Packed(_) | Weight::Pairs(_))
     }
 }
 

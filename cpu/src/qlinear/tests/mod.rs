@@ -107,6 +107,44 @@ fn constant_weights_change_nothing() {
 }
 
 /// With a residual, rounded twice: as QLinearConv and QLinearAdd one after the other.
+/// Weights few of which are large, which some processors multiply apart from the others.
+#[test]
+fn some_large_weights_change_nothing() {
+    let weights = |count: usize| -> Vec<i8> {
+        let weight = |i: usize| if i % 97 < 3 { [127, -128, 126][i % 3] } else { (i * 37 % 101) as i8 - 50 };
+        (0..count).map(weight).collect()
+    };
+    for (m, k, n) in [(1, 70, 40), (7, 257, 33), (30, 64, 100)] {
+        let inputs = [t(&[m, k], &bytes(m * k)), t(&[k, n], &weights(k * n)), t(&[], &[9u8]), t(&[], &[3i8])];
+        let [want, got] = [&[][..], &[1, 3]].map(|constants| {
+            let out = run_constant("", "MatMulInteger", 10, &[], &inputs, constants, 1).unwrap();
+            elements::<i32>(&out[0])
+        });
+        assert_eq!(got, want, "{m} × {k} × {n}");
+    }
+    for (channels, outputs, group, kernel, stride) in
+        [(12, 10, 1, 3, 1), (8, 6, 2, 3, 2), (5, 9, 1, 1, 1), (16, 33, 1, 1, 2)]
+    {
+        let shape = [outputs, channels / group, kernel, kernel];
+        let inputs = [
+            t(&[2, channels, 9, 23], &bytes(2 * channels * 9 * 23)),
+            t(&shape, &weights(shape.iter().product())),
+            t(&[], &[100u8]),
+        ];
+        let pad = kernel as i64 / 2;
+        let attributes = [
+            ("group", Attribute::Int(group as i64)),
+            ("pads", Attribute::Ints(vec![pad; 4])),
+            ("strides", Attribute::Ints(vec![stride; 2])),
+        ];
+        let [want, got] = [&[][..], &[1]].map(|constants| {
+            let out = run_constant("", "ConvInteger", 10, &attributes, &inputs, constants, 1).unwrap();
+            elements::<i32>(&out[0])
+        });
+        assert_eq!(got, want, "{channels} to {outputs} channels, kernel {kernel}, stride {stride}");
+    }
+}
+
 #[test]
 fn a_residual_is_added_as_by_an_operator_of_its_own() {
     fn check<T: Element>(
