@@ -36,10 +36,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The checked-in model, and every exported model below the folder that RUKH_MODELS names.
+/// The checked-in models, one of which has many outputs, and every exported model below the folder that RUKH_MODELS names.
 fn models() -> Vec<std::path::PathBuf> {
-    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/digits/digits.onnx");
-    let mut models = vec![digits.into()];
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/");
+    let mut models: Vec<std::path::PathBuf> = ["digits/digits.onnx", "generate/model/model.onnx"]
+        .map(|name| [examples, name].concat().into())
+        .into();
     if let Ok(folder) = std::env::var("RUKH_MODELS") {
         let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{folder}: {e}"));
         models.extend(entries.flatten().map(|e| e.path().join("model.onnx")).filter(|p| p.is_file()));

@@ -8,7 +8,7 @@ use crate::error::{Result, fail};
 use crate::tensor::{Value, ValueRef};
 
 use super::Session;
-use super::inputs::{Symbols, check_input};
+use super::inputs::{MANY, Symbols, check_input};
 use super::output::Output;
 use super::profile::Recorder;
 use super::run::{self, Ending, RunContext};
@@ -28,7 +28,7 @@ impl Session {
         let mut symbols: Symbols<'_> = SmallVec::new();
         // Foreign memory may be misaligned for its type; such an input is copied.
         let mut copies: SmallVec<[(usize, Value); 1]> = SmallVec::new();
-        let mut values: SmallVec<[ValueRef<'_>; 32]> = SmallVec::new();
+        let mut values: SmallVec<[ValueRef<'_>; MANY]> = SmallVec::new();
         for (index, (port, value)) in self.opened.inputs.iter().zip(inputs).enumerate() {
             let Some(value) = value else {
                 fail!(InvalidInput, "input \"{}\" is missing; the model needs it", port.name);

@@ -1,12 +1,18 @@
 //! Where the outputs of a run go, and how they get there.
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result, Status, fail};
 use crate::plan::{OutputPlace, Program, State};
 use crate::providers::hip::DeviceContext;
 use crate::tensor::{Buffer, ElementType, Place, Tensor, Value, ValueRef, element_count};
 
+use super::inputs::MANY;
 use super::memory::{Location, copy_tensor};
 use super::run::Run;
+
+/// Where each output of a run is to lie.
+pub(super) type Places = SmallVec<[OutputPlace; MANY]>;
 
 /// Where an output of a run goes.
 pub(super) enum Output {

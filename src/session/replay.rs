@@ -12,6 +12,7 @@ use crate::providers::hip::{MovingStep, Recorded, RecordedRun};
 use crate::tensor::{Place, ValueRef};
 
 use super::device_run::Operands;
+use super::inputs::MANY;
 use super::log::{Category, Level};
 use super::output::{Output, check_bound};
 use super::run::Run;
@@ -27,7 +28,7 @@ impl Run<'_, '_> {
         }
         let on_device = |v: &&ValueRef<'_>| v.place() == Some(Place::Device);
         let inputs = self.inputs.iter().filter(on_device).map(|v| v.span().0.addr() as u64);
-        let addresses: SmallVec<[u64; 16]> =
+        let addresses: SmallVec<[u64; 2 * MANY]> =
             inputs.chain(outputs.iter().filter_map(Output::device_address)).collect();
         // The block and the error words stay where they are while the context has graphs.
         device.graphs.find(self.whole_plan, &addresses)

@@ -8,16 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use smallvec::SmallVec;
-
 use crate::error::{Result, fail};
 use crate::graph::Fact;
 use crate::hip::Stream;
 use crate::memory::RunMemory;
 use crate::ops::OpError;
-use crate::plan::{
-    OutputPlace, PlannedStep, Program, ShapedPlan, Signature, State, Step, StepBody, StepPlan,
-};
+use crate::plan::{PlannedStep, Program, ShapedPlan, Signature, State, Step, StepBody, StepPlan};
 use crate::providers::arguments;
 use crate::providers::cpu::{CpuKernel, KernelContext, known_shape, run_kernel};
 use crate::providers::hip::DeviceContext;
@@ -27,7 +23,7 @@ use crate::threads::{Pool, Priority};
 use super::control;
 use super::device_profile::DeviceTimes;
 use super::log::RunLog;
-use super::output::Output;
+use super::output::{Output, Places};
 use super::profile::Recorder;
 use super::queued::Queued;
 use super::step::{StepError, check_known, fact, infer_partly};
@@ -64,7 +60,7 @@ pub(super) fn run(
     ending: &mut Ending,
 ) -> Result<()> {
     let device = program.device.as_ref().map(|pool| pool.provider.device().index as u32);
-    let places: SmallVec<[OutputPlace; 8]> = outputs.iter().map(|o| o.place(inputs, device)).collect();
+    let places: Places = outputs.iter().map(|o| o.place(inputs, device)).collect();
     let signature = Signature { inputs, outputs: &places };
     let plan = match program.find_plan(signature) {
         Some(plan) => plan,
