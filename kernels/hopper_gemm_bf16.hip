@@ -1,4 +1,4 @@
-// Products of bf16 matrices and convolutions of bf16 images in NHWC on Hopper; see tile_hopper.h.
-#include "rukh/tile_hopper.h"
+// Products of bf16 matrices and convolutions of bf16 images in NHWC on Hopper; see products_hopper.h.
+#include "rukh/products_hopper.h"
 
 PRODUCTS_OF(bf16)

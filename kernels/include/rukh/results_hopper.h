@@ -55,10 +55,10 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
     }
     bool bounded = p.low > -infinity(0.f) || p.high < infinity(0.f);
     if (!linear) make_any<Stored::ROWS>(p, tile, sums);
-    else if (p.residual && bounded) make<true, true>(p, sums);
-    else if (p.residual) make<true, false>(p, sums);
-    else if (bounded) make<false, true>(p, sums);
-    else make<false, false>(p, sums);
+    else if (p.residual && bounded) make_linear<true, true>(p, sums);
+    else if (p.residual) make_linear<true, false>(p, sums);
+    else if (bounded) make_linear<false, true>(p, sums);
+    else make_linear<false, false>(p, sums);
     publish_to_products();
     wave_barrier();
     if (lane_id() != 0) return;
@@ -72,7 +72,7 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
 
   // Straight code for what a product has, as fetching instructions, each for one use, is what takes the time. Bounds of
   // rounded numbers are those of numbers, rounded.
-  template <bool ADDS, bool BOUNDED> METHOD void make(const GemmParams &p, const Sums &sums) const {
+  template <bool ADDS, bool BOUNDED> METHOD void make_linear(const GemmParams &p, const Sums &sums) const {
     u32 lane = lane_id(), low = narrow_two(T{}, p.low, p.low), high = narrow_two(T{}, p.high, p.high);
     // Panels begin at multiples of 1024.
     u32 begin = at + place_in_panel(lane % 16, lane / 16);

@@ -65,7 +65,7 @@ impl Implicit {
             items: GROUP,
             adds_up: false,
             resident: 0,
-            cluster: 0,
+            at_once: None,
             stages: 0,
         }
     }
@@ -108,7 +108,7 @@ impl Implicit {
             items: GROUP,
             adds_up: true,
             resident: 0,
-            cluster: 0,
+            at_once: None,
             stages: 0,
         };
         (tile, self.product.wanted_parts(tile, unit, &Extra::default()))

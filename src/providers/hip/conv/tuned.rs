@@ -54,7 +54,7 @@ fn ways(conv: &Implicit, unit: Unit) -> Vec<(TileKernel, usize)> {
             items: GROUP,
             adds_up: true,
             resident: 0,
-            cluster: 0,
+            at_once: None,
             stages: 0,
         })
     });

@@ -171,6 +171,11 @@ impl Product {
         self.matrices().into_iter().zip(fields).filter_map(|(m, field)| Some((field, m?.at))).collect()
     }
 
+    /// Whether results are sums with bias and residual within bounds.
+    pub(super) fn is_linear(&self) -> bool {
+        self.epilogue.is_linear() && (self.bias.is_none() || self.epilogue.beta == 1.0)
+    }
+
     pub(super) fn params(&self, ty: ElementType) -> Result<GemmParams, OpError> {
         let mut p = GemmParams::zeroed();
         let size = |n: usize| {

@@ -21,8 +21,8 @@ pub(in super::super) struct TileKernel {
     pub(in super::super) adds_up: bool,
     /// Workgroups that a processor has room for, of a kernel of `hopper`; else 0.
     pub(in super::super) resident: usize,
-    /// Workgroups that share a tile, all of which run at the same time; 0 where they need not.
-    pub(in super::super) cluster: usize,
+    /// Workgroups that share a tile, where all of them run at the same time (of a kernel of `hopper`).
+    pub(in super::super) at_once: Option<usize>,
     /// Steps of K in workgroup memory, where the launch says them.
     pub(in super::super) stages: u32,
 }
@@ -142,7 +142,7 @@ pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKe
         items: GROUP,
         adds_up: true,
         resident: 0,
-        cluster: 0,
+        at_once: None,
         stages: 0,
     })
 }
@@ -164,7 +164,7 @@ pub(super) fn all(ty: ElementType, shape: Shape, unit: Unit) -> Vec<TileKernel> 
             items: GROUP,
             adds_up: true,
             resident: 0,
-            cluster: 0,
+            at_once: None,
             stages: 0,
         })
     });
@@ -185,7 +185,7 @@ fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileK
             items: GROUP,
             adds_up: false,
             resident: 0,
-            cluster: 0,
+            at_once: None,
             stages: 0,
         });
     }
@@ -198,7 +198,7 @@ fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileK
         items: GROUP,
         adds_up: false,
         resident: 0,
-        cluster: 0,
+        at_once: None,
         stages: 0,
     })
 }

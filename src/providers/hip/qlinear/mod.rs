@@ -34,7 +34,7 @@ fn tile(name: &'static std::ffi::CStr) -> TileKernel {
         items: GROUP,
         adds_up: false,
         resident: 0,
-        cluster: 0,
+        at_once: None,
         stages: 0,
     }
 }

@@ -21,7 +21,7 @@ use super::params::GemmParams;
 use super::product::{Matrix, Product};
 use super::tiles::TileKernel;
 use maps::{plain_copies, row_copies};
-use sizes::{SIZES, is_linear};
+use sizes::SIZES;
 
 /// Columns of the tiles whose results can be stored one by one, at most.
 const COLUMNS_WITHOUT_MAP: usize = 64;
@@ -184,7 +184,7 @@ pub(in super::super) fn plan_copies(
         windows: copies.windows,
         stages: tile.stages,
         by_rows: u32::from(rows.is_some()),
-        linear: u32::from(rows.is_some() && is_linear(product)),
+        linear: u32::from(rows.is_some() && product.is_linear()),
         next_residual: u32::from(residual_moves),
         pairs: u32::from(product.n.is_multiple_of(PACK)),
         ..HopperParams::zeroed()
@@ -204,10 +204,12 @@ pub(in super::super) fn plan_copies(
                 addresses.push((product + offset_of!(GemmParams, partial), sums));
                 addresses.push((product + offset_of!(GemmParams, arrived), Operand::Counters));
             }
-            // Workgroups stay, but for those of clusters: no more than the processors have room for.
+            // Workgroups that stay are no more than the processors have room for.
             let room = plan.provider.unit().compute_units * tile.resident;
-            let workgroups =
-                if tile.cluster > 1 { groups * tile.cluster } else { (groups * parts).min(room) };
+            let workgroups = match tile.at_once {
+                Some(sharing) => groups * sharing,
+                None => (groups * parts).min(room),
+            };
             let grid = [workgroups, 1, 1];
             plan.launch_with(tile.kernel, grid, tile.items, tile.lds, &params, &addresses)?;
             let [of_a, of_b] = copies.maps;

@@ -18,9 +18,9 @@ pub(super) struct Size {
     resident: usize,
     /// Whether groups of waves take turns with tiles of their own.
     turns: bool,
-    /// 0: workgroups stay, and take tile after tile. Else all run at the same time, and so many share a tile, each with a
-    /// part of K.
-    pub(super) cluster: usize,
+    /// `None`: workgroups stay, and take tile after tile. Else all run at the same time, and so many share a tile, each with
+    /// a part of K.
+    at_once: Option<usize>,
     names: [&'static CStr; 2],
     /// Microseconds of a step of K where one processor, and where all are busy; then from the last step of a tile to its
     /// end, the same; and what a residual, and a function, add to that where all are busy.
@@ -51,16 +51,16 @@ macro_rules! names {
 
 #[rustfmt::skip]
 pub(super) const SIZES: [Size; 9] = [
-    Size { rows: 128, columns: 256, stages: 3, resident: 1, turns: false, cluster: 0, names: names!("128x256"), step: [0.575, 0.74], store: [1.9, 2.0], residual: 3.0, function: 6.3, split: Some(7.7) },
-    Size { rows: 128, columns: 192, stages: 4, resident: 1, turns: false, cluster: 0, names: names!("128x192"), step: [0.430, 0.57], store: [1.2, 1.0], residual: 2.2, function: 4.3, split: Some(6.5) },
-    Size { rows: 128, columns: 128, stages: 5, resident: 1, turns: true, cluster: 0, names: names!("128x128"), step: [0.285, 0.38], store: [1.2, 0.9], residual: 0.8, function: 3.0, split: None },
-    Size { rows: 64, columns: 128, stages: 3, resident: 2, turns: false, cluster: 0, names: names!("64x128"), step: [0.236, 0.55], store: [0.7, 0.6], residual: 0.3, function: 2.8, split: Some(4.0) },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 0, names: names!("64x64"), step: [0.190, 0.30], store: [0.4, 0.7], residual: 0.2, function: 1.5, split: Some(3.0) },
+    Size { rows: 128, columns: 256, stages: 3, resident: 1, turns: false, at_once: None, names: names!("128x256"), step: [0.575, 0.74], store: [1.9, 2.0], residual: 3.0, function: 6.3, split: Some(7.7) },
+    Size { rows: 128, columns: 192, stages: 4, resident: 1, turns: false, at_once: None, names: names!("128x192"), step: [0.430, 0.57], store: [1.2, 1.0], residual: 2.2, function: 4.3, split: Some(6.5) },
+    Size { rows: 128, columns: 128, stages: 5, resident: 1, turns: true, at_once: None, names: names!("128x128"), step: [0.285, 0.38], store: [1.2, 0.9], residual: 0.8, function: 3.0, split: None },
+    Size { rows: 64, columns: 128, stages: 3, resident: 2, turns: false, at_once: None, names: names!("64x128"), step: [0.236, 0.55], store: [0.7, 0.6], residual: 0.3, function: 2.8, split: Some(4.0) },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: None, names: names!("64x64"), step: [0.190, 0.30], store: [0.4, 0.7], residual: 0.2, function: 1.5, split: Some(3.0) },
     // For few steps, whose time is that of results and residual on their way.
-    Size { rows: 64, columns: 64, stages: 2, resident: 4, turns: false, cluster: 0, names: names!("64x64"), step: [0.430, 0.88], store: [0.3, 0.5], residual: 0.3, function: 2.0, split: None },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 1, names: names!("64x64_once"), step: [0.190, 0.32], store: [0.5, 0.8], residual: 0.3, function: 0.4, split: None },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 2, names: names!("64x64_cluster2"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.5, split: None },
-    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, cluster: 4, names: names!("64x64_cluster4"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.3, split: None },
+    Size { rows: 64, columns: 64, stages: 2, resident: 4, turns: false, at_once: None, names: names!("64x64"), step: [0.430, 0.88], store: [0.3, 0.5], residual: 0.3, function: 2.0, split: None },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: Some(1), names: names!("64x64_once"), step: [0.190, 0.32], store: [0.5, 0.8], residual: 0.3, function: 0.4, split: None },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: Some(2), names: names!("64x64_cluster2"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.5, split: None },
+    Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: Some(4), names: names!("64x64_cluster4"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.3, split: None },
 ];
 
 /// Microseconds from a launch to the first step.
@@ -77,7 +77,7 @@ impl Size {
         // barrier for each wave, and a word. Clusters have room for the sums of a tile besides.
         let tiles = if self.turns { 2 } else { 1 };
         let stages = self.stages * ((self.rows + self.columns) * STEP * 2 + 16);
-        let exchange = if self.cluster > 1 { self.rows * self.columns * 4 } else { 0 };
+        let exchange = if self.sharing() > 1 { self.rows * self.columns * 4 } else { 0 };
         let lds = stages + 1024 + tiles * self.rows * self.columns * 2 + self.rows / 16 * 8 + 16 + exchange;
         TileKernel {
             kernel: KernelName { family, name },
@@ -88,19 +88,24 @@ impl Size {
             items: if self.rows == 128 { 384 } else { 160 },
             adds_up: self.split.is_some(),
             resident: self.resident,
-            cluster: self.cluster,
+            at_once: self.at_once,
             stages: self.stages as u32,
         }
+    }
+
+    /// Workgroups that share a tile.
+    fn sharing(&self) -> usize {
+        self.at_once.unwrap_or(1)
     }
 
     /// Microseconds of a product by this model: tiles one after the other on each processor, which slow each other down.
     pub(super) fn time(&self, product: &Product, steps: usize, parts: usize, units: usize) -> f64 {
         let groups = product.tiles(self.rows, self.columns);
-        let sharing = self.cluster.max(1);
+        let sharing = self.sharing();
         let (all, room) = (groups * parts * sharing, units * self.resident);
         // Those of a cluster are faster on processors of their own.
-        let at_once = if sharing > 1 { units } else { room };
-        if self.cluster > 0 && all > at_once || sharing > 1 && steps < 2 * sharing {
+        let fit = all <= if sharing > 1 { units } else { room };
+        if self.at_once.is_some() && !fit || sharing > 1 && steps < 2 * sharing {
             return f64::INFINITY;
         }
         let busy = (all as f64 / room as f64).min(1.0);
@@ -108,14 +113,9 @@ impl Size {
         // The more parts there are, the more sums are on their way.
         let split = if parts > 1 { self.split.unwrap_or(f64::INFINITY) * (1.0 + busy) } else { 0.0 };
         let residual = if product.residual.is_some() { self.residual * busy } else { 0.0 };
-        let function = if is_linear(product) { 0.0 } else { self.function };
+        let function = if product.is_linear() { 0.0 } else { self.function };
         let store = between(self.store) + residual + function;
         let tile = steps.div_ceil(parts * sharing) as f64 * between(self.step) + store + split;
         START + all.div_ceil(room) as f64 * tile
     }
-}
-
-/// Whether results are sums with bias and residual within bounds, for which the kernels have code of their own.
-pub(super) fn is_linear(product: &Product) -> bool {
-    product.epilogue.is_linear() && (product.bias.is_none() || product.epilogue.beta == 1.0)
 }

@@ -72,12 +72,12 @@ fn functions_and_slopes_are_not_linear() {
         (Activation::Gelu { tanh: false }, false),
     ] {
         let epilogue = Epilogue { activation, ..Epilogue::default() };
-        assert_eq!(is_linear(&Product { epilogue, ..product(64, 64, 64) }), linear, "{activation:?}");
+        assert_eq!(Product { epilogue, ..product(64, 64, 64) }.is_linear(), linear, "{activation:?}");
     }
     let scaled = Epilogue { beta: 0.5, ..Epilogue::default() };
-    assert!(is_linear(&Product { epilogue: scaled, ..product(64, 64, 64) }), "there is no bias");
+    assert!(Product { epilogue: scaled, ..product(64, 64, 64) }.is_linear(), "there is no bias");
     let bias = Some(Matrix::new(Operand::Input(2), 0, 1));
-    assert!(!is_linear(&Product { epilogue: scaled, bias, ..product(64, 64, 64) }));
+    assert!(!Product { epilogue: scaled, bias, ..product(64, 64, 64) }.is_linear());
 }
 
 #[test]
