@@ -36,6 +36,7 @@ template <class T> DEVICE void scale_and_zero(const WeightParams &p, u32 row, u3
   }
 }
 
+// What from_float4 and from_float8 of rukh/narrow.h give. These are for one format each and shift bits, which is faster.
 DEVICE f32 from_e2m1(u32 code) {
   u32 magnitude = code & 7;
   f32 x = magnitude < 2 ? 0.5f * magnitude : bits<f32>((magnitude + 252) << 22);

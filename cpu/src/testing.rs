@@ -85,6 +85,16 @@ pub(super) fn ramp<T: num_traits::FromPrimitive>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::from_i64(i as i64 % 7 - 3).expect("a small integer")).collect()
 }
 
+/// Numbers between −1 and 1, others for each seed.
+pub(super) fn noise(seed: usize, count: usize) -> Vec<f32> {
+    let mut state = (seed as u32).wrapping_mul(2_654_435_761).wrapping_add(777);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
 /// The whole numbers that these are but for rounding on the way.
 pub(super) fn whole<T: Copy + num_traits::ToPrimitive>(elements: &[T]) -> Vec<f64> {
     let nearest = |x: &T| {

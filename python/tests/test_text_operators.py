@@ -1,12 +1,13 @@
 """Operators that exporters of language models write: PagedAttention and products with 4-bit floats against their
-definitions, SparseAttention beside ONNX Runtime, and all of them on a GPU where there is one; `make test-hip` runs this on
-the emulated one."""
+definitions, SparseAttention beside ONNX Runtime, PagedAttention within a whole model, and single nodes of all of
+them on a GPU where there is one; `make test-hip` runs this on the emulated one."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import rukh
+from onnx import TensorProto, helper, numpy_helper
 from text_cases import HAS_GPU, PROVIDERS, Paged, Sparse, check, session, single_node
 
 
@@ -67,6 +68,87 @@ def test_paged_caches_stay_where_they_are(provider):
         check(binding.get_outputs()[0].numpy(), wanted[0], np.float32, "output")
         check(values["key_cache"].numpy(), wanted[1], np.float32, "keys")
         check(values["value_cache"].numpy(), wanted[2], np.float32, "values")
+
+
+def whole_model(case, weights, chosen):
+    """A layer as exporters write it: a projection, PagedAttention, and another projection. Every weight is an
+    initializer; the numbers of tokens, sequences and blocks are free. With `chosen` the operator is in a branch of
+    an If, whose other branch gives the queries and the caches as they came."""
+    given = case.inputs()
+    inputs = ["cumulative_sequence_length", "past_seqlens", "block_table"]
+    caches, outputs = ["key_cache", "value_cache"], ["attended", "key_cache_out", "value_cache_out"]
+    names = ["" if array is None else "qkv" if name == "query" else name for name, array in given.items()]
+    attributes = {name: value for name, value in case.attributes().items() if value is not None}
+    node = helper.make_node("PagedAttention", names, outputs, domain="com.microsoft", **attributes)
+    describe = helper.make_tensor_value_info
+    described = lambda name, kind=TensorProto.FLOAT, shape=None: describe(name, kind, shape)
+    attended = [described(name) for name in outputs]
+    middle = [node]
+    if chosen:
+        columns = helper.make_node("Slice", ["qkv", "begin", "end", "axis"], ["attended"])
+        kept = [helper.make_node("Identity", [name], [name + "_out"]) for name in caches]
+        branches = {
+            "then_branch": helper.make_graph([node], "then", [], attended),
+            "else_branch": helper.make_graph([columns, *kept], "else", [], attended),
+        }
+        results = ["chosen", *outputs[1:]]
+        middle = [helper.make_node("If", ["attends"], results, **branches)]
+    before = helper.make_node("MatMul", ["x", "into"], ["qkv"])
+    behind = helper.make_node("MatMul", ["chosen" if chosen else "attended", "out_of"], ["y"])
+    graph = helper.make_graph(
+        [before, *middle, behind],
+        "layer",
+        [
+            described("x", shape=["tokens", 24]),
+            *[described(name, shape=["blocks", "rows", case.kv_heads, case.size]) for name in caches],
+            *[described(name, TensorProto.INT32, [None] * given[name].ndim) for name in inputs],
+            *([described("attends", TensorProto.BOOL, [])] if chosen else []),
+        ],
+        [described(name) for name in ["y", *outputs[1:]]],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["in the graph", "in a branch"])
+@pytest.mark.parametrize("seed", range(8))
+def test_paged_attention_within_a_whole_model(seed, chosen):
+    case = Paged(seed, packed=True)
+    case.slots = case.sinks = False
+    case.rotary, case.norm = seed % 2, seed % 3 == 0
+    random = np.random.default_rng(seed)
+    number = lambda *shape: random.uniform(-0.5, 0.5, shape).astype(np.float32)
+    angles, norms = random.uniform(0, 6, (200, case.half)), [number(case.size) + 1 for _ in range(2)]
+    columns = np.array([case.heads * case.size], np.int64)
+    weights = {
+        "into": number(24, (case.heads + 2 * case.kv_heads) * case.size),
+        "out_of": number(case.heads * case.size, 10),
+        "cos_cache": np.cos(angles).astype(np.float32),
+        "sin_cache": np.sin(angles).astype(np.float32),
+    }
+    if case.norm:
+        weights["q_norm_weight"], weights["k_norm_weight"] = norms
+    if chosen:
+        weights |= {"begin": np.array([0], np.int64), "end": columns, "axis": np.array([1], np.int64)}
+    opened = rukh.InferenceSession(whole_model(case, weights, chosen))
+    for pasts, news in [([0, 0], [9, 4]), ([9, 4], [1, 1]), ([9, 4, 30], [1, 3, 0]), ([0], [17])]:
+        case.pasts, case.news = np.array(pasts, np.int32), np.array(news, np.int32)
+        case._draw(len(pasts))
+        case.angles, case.weights = angles, norms
+        x = number(len(case.qkv), 24)
+        case.qkv = x @ weights["into"]
+        taken = ["key_cache", "value_cache", "cumulative_sequence_length", "past_seqlens", "block_table"]
+        feeds = {"x": x, **{name: case.inputs()[name] for name in taken}}
+        for attends in [True, False] if chosen else [True]:
+            if chosen:
+                feeds["attends"] = np.array(attends)
+            attended, *caches = case.defined() if attends else [case.qkv[:, : columns[0]], *case.caches]
+            wanted = dict(zip(["key_cache_out", "value_cache_out"], caches), y=attended @ weights["out_of"])
+            for asked in [["value_cache_out", "y"], ["y"], ["key_cache_out"]]:
+                found = opened.run(asked, feeds)
+                for name, got in zip(asked, found, strict=True):
+                    check(got, wanted[name], np.float32, (seed, pasts, news, attends, name))
 
 
 def wrong_cases():

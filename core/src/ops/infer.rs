@@ -235,6 +235,19 @@ impl Infer<'_> {
         }
     }
 
+    /// Refuses an input whose shape is known to differ from the one that it must have. Both have as many dimensions.
+    pub fn equal_shape<'d>(
+        &self,
+        input: usize,
+        want: impl IntoIterator<Item = &'d Dim>,
+        given: &[Dim],
+    ) -> Result<(), OpError> {
+        for (i, (want, given)) in want.into_iter().zip(given).enumerate() {
+            self.equal(input, &format!("its dimension {i}"), want, given)?;
+        }
+        Ok(())
+    }
+
     /// The broadcast of the shapes of inputs; `None` while a rank is unknown.
     pub fn broadcast_inputs(&mut self, inputs: &[usize]) -> Result<Option<Vec<Dim>>, OpError> {
         let mut result: Vec<Dim> = Vec::new();

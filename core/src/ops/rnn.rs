@@ -179,9 +179,7 @@ impl Operator for Recurrent {
         ];
         for (input, shape) in &wanted {
             let Some(given) = cx.shape_of_rank(*input, shape.len())? else { continue };
-            for (i, (want, given)) in shape.iter().zip(given).enumerate() {
-                cx.equal(*input, &format!("its dimension {i}"), want, given)?;
-            }
+            cx.equal_shape(*input, shape, given)?;
         }
         let (steps, batch) = (steps.clone(), batch.clone());
         let y = if self.batch_first {

@@ -46,9 +46,7 @@ impl Operator for MaxUnpool {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         let (Some(_), Some(x)) = (spatial(cx)?, cx.shape(0)) else { return Ok(()) };
         if let Some(indices) = cx.shape_of_rank(1, x.len())? {
-            for (i, (want, given)) in x.iter().zip(indices).enumerate() {
-                cx.equal(1, &format!("its dimension {i}"), want, given)?;
-            }
+            cx.equal_shape(1, x, indices)?;
         }
         let inferred = self.inferred(x)?;
         if !cx.has(2) {

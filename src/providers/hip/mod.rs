@@ -41,7 +41,7 @@ mod scan;
 mod scatter;
 mod softmax;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod transfer;

@@ -4,6 +4,7 @@ use super::graphs::{download, graphs, on_device, upload};
 use super::on_hip::on_hip;
 use super::{elements, environment, open, run, t};
 use crate::model::testing::{ModelBuilder, floats, int, ints};
+use crate::providers::hip::testing::no_device;
 use crate::session::{Binding, RunOptions, Session, SessionOptions, Source, copy_tensor};
 use crate::tensor::ElementType::{F32, I32, I64};
 use crate::tensor::Value;
@@ -142,8 +143,7 @@ fn a_buffer_for_past_and_present_has_one_plan() {
 
 #[test]
 fn a_decoder_runs_on_a_gpu_alone() {
-    if let Some(reason) = crate::providers::hip::missing() {
-        println!("skipped: no HIP device: {reason}");
+    if no_device() {
         return;
     }
     let model = decoder(true);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::Status;
 use crate::model::testing::{floats, ints, raw};
+use crate::providers::hip::testing::no_device;
 use crate::session::Environment;
 use crate::tensor::ElementType::{BF16, F16, F32, I64};
 use crate::tensor::{bf16, f16};
@@ -14,8 +15,7 @@ pub(super) fn on_hip(settings: &[(&str, &str)]) -> Option<SessionOptions> {
 
 /// Like `on_hip`, with options of the provider.
 pub(super) fn on_hip_with(entries: &[(&str, &str)], settings: &[(&str, &str)]) -> Option<SessionOptions> {
-    if let Some(reason) = crate::providers::hip::missing() {
-        println!("skipped: {reason}");
+    if no_device() {
         return None;
     }
     let mut options = SessionOptions::default();

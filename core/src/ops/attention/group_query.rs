@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::graph::{Dim, Fact};
 
 use super::Scores;
-use super::multi_head::{check_bias, check_split, read_heads, read_scale};
+use super::attributes::{read_rotary, read_scale, read_shared_heads, refuse_quantized_caches};
+use super::multi_head::{check_bias, check_split};
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// Inputs: queries (or queries, keys and values side by side), keys, values, caches of keys and values,
@@ -60,9 +61,7 @@ impl Operator for GroupQueryAttention {
         let size = columns.floor_div(&Dim::from(parts));
         for i in [1, 2] {
             if let Some(given) = cx.shape_of_rank(i, 3)? {
-                for (d, want) in [(0, batch), (1, rows), (2, &size.mul(&kv_heads))] {
-                    cx.equal(i, &format!("its dimension {d}"), want, &given[d])?;
-                }
+                cx.equal_shape(i, [batch, rows, &size.mul(&kv_heads)], given)?;
             }
         }
         if let Some(lengths) = cx.shape(5)
@@ -85,9 +84,7 @@ impl Operator for GroupQueryAttention {
                 cx.equal(3, &format!("its dimension {i}"), want, &past[i])?;
             }
             if let Some(values) = cx.shape_of_rank(4, 4)? {
-                for (i, want) in past.iter().enumerate() {
-                    cx.equal(4, &format!("its dimension {i}"), want, &values[i])?;
-                }
+                cx.equal_shape(4, past, values)?;
             }
             capacity = capacity.map(|n| n.max_of(&past[2]));
         } else if cx.has(3) {
@@ -118,11 +115,7 @@ impl Operator for GroupQueryAttention {
 }
 
 fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
-    let (heads, kv_heads) = (read_heads(a, "num_heads")?, read_heads(a, "kv_num_heads")?);
-    if heads % kv_heads != 0 {
-        let reason = format!("{kv_heads} is not allowed; allowed are divisors of the {heads} query heads");
-        return Err(OpError::attribute("kv_num_heads", reason));
-    }
+    let [heads, kv_heads] = read_shared_heads(a)?;
     let window = match a.int("local_window_size", -1)? {
         -1 => None,
         n if n > 0 => Some(n as usize),
@@ -135,17 +128,11 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     if !causal && window.is_some() {
         return Err(OpError::attribute("local_window_size", "without causal it must be -1"));
     }
-    for name in ["k_quant_type", "v_quant_type"] {
-        let given = a.string(name, "NONE")?;
-        if given != "NONE" {
-            return Err(OpError::Unsupported(format!("{name} {given}: quantized caches are not supported")));
-        }
-    }
+    refuse_quantized_caches(a)?;
     a.ignore("kv_cache_bit_width");
     if a.flag("sliding_window_cache", false)? {
         return Err(OpError::Unsupported("sliding_window_cache is not supported".into()));
     }
-    let interleaved = a.flag("rotary_interleaved", false)?;
     let scores = match a.int("qk_output", 0)? {
         0 => None,
         1 => Some(Scores::Biased),
@@ -163,7 +150,7 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
         causal,
         window,
         smooth: a.int("smooth_softmax", -1)? == 1,
-        rotary: a.flag("do_rotary", false)?.then_some(interleaved),
+        rotary: read_rotary(a)?,
         scores,
         norm_epsilon: a.float("qk_norm_epsilon", 1e-6)?,
     }))

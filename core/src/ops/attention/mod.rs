@@ -1,5 +1,6 @@
 //! Scaled dot-product attention and rotary position embedding.
 
+mod attributes;
 pub mod flex;
 pub mod group_query;
 pub mod multi_head;
@@ -148,9 +149,7 @@ impl Operator for Attention {
             for (input, given, want) in
                 [(4, pk, [&batch, kv_heads, &past, &size]), (5, pv, [&batch, kv_heads, &past, &v[3]])]
             {
-                for (i, (want, given)) in want.into_iter().zip(given).enumerate() {
-                    cx.equal(input, &format!("its dimension {i}"), want, given)?;
-                }
+                cx.equal_shape(input, want, given)?;
             }
             total = total.add(&past);
         }

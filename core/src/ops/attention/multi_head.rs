@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::graph::Dim;
 
+use super::attributes::{read_heads, read_scale};
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 
 /// What all forms have in common.
@@ -279,15 +280,6 @@ pub(super) fn check_bias(
     Err(cx.input_error(i, format!("its shape is {bias:?}; allowed is {allowed}")))
 }
 
-/// A number of heads.
-pub(super) fn read_heads(a: &AttributeReader<'_>, name: &str) -> Result<usize, OpError> {
-    let n = a.required_int(name)?;
-    usize::try_from(n)
-        .ok()
-        .filter(|&n| n >= 1 && n <= i32::MAX as usize)
-        .ok_or_else(|| OpError::attribute(name, format!("{n} is not allowed; allowed is 1 to 2147483647")))
-}
-
 fn read_options(a: &AttributeReader<'_>) -> Result<HeadOptions, OpError> {
     Ok(HeadOptions {
         heads: read_heads(a, "num_heads")?,
@@ -295,11 +287,6 @@ fn read_options(a: &AttributeReader<'_>) -> Result<HeadOptions, OpError> {
         causal: a.flag("unidirectional", false)?,
         filter: a.float("mask_filter_value", -10000.0)?,
     })
-}
-
-/// The scale of the scores; 0 stands for the default.
-pub(super) fn read_scale(a: &AttributeReader<'_>) -> Result<Option<f32>, OpError> {
-    Ok(a.optional_float("scale")?.filter(|&scale| scale != 0.0))
 }
 
 fn parse_projected(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {

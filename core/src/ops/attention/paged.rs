@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::graph::Dim;
 
-use super::multi_head::{check_split, read_heads, read_scale};
+use super::attributes::{read_rotary, read_scale, read_shared_heads, refuse_quantized_caches};
+use super::multi_head::check_split;
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 use crate::tensor::ElementType;
 
@@ -64,6 +65,10 @@ impl Operator for PagedAttention {
             }
         }
         let Some([tokens, columns]) = cx.shape_of_rank(0, 2)? else { return Ok(()) };
+        if let (Some([Dim::Known(1)]), Some(n @ 1..)) = (cx.shape(5), tokens.known()) {
+            let reason = format!("it has no sequence, and query has {n} tokens; allowed is none");
+            return Err(cx.input_error(5, reason));
+        }
         let parts = self.parts(!cx.has(1));
         check_split(cx, 0, columns, parts)?;
         let size = columns.floor_div(&Dim::from(parts));
@@ -73,8 +78,7 @@ impl Operator for PagedAttention {
         let (heads, kv_heads) = (Dim::from(self.heads), Dim::from(self.kv_heads));
         for i in [1, 2] {
             if let Some(given) = cx.shape_of_rank(i, 2)? {
-                cx.equal(i, "its dimension 0", tokens, &given[0])?;
-                cx.equal(i, "its dimension 1", &size.mul(&kv_heads), &given[1])?;
+                cx.equal_shape(i, [tokens, &size.mul(&kv_heads)], given)?;
             }
         }
         for (i, length) in [(10, tokens), (11, &heads), (12, &size), (13, &size)] {
@@ -150,9 +154,7 @@ impl PagedAttention {
     fn check_caches(&self, cx: &mut Infer<'_>, size: &Dim) -> Result<(), OpError> {
         if let Some(cosines) = cx.shape_of_rank(8, 2)? {
             if let Some(sines) = cx.shape_of_rank(9, 2)? {
-                for (d, want) in cosines.iter().enumerate() {
-                    cx.equal(9, &format!("its dimension {d}"), want, &sines[d])?;
-                }
+                cx.equal_shape(9, cosines, sines)?;
             }
             if let (Some(half), Some(size)) = (cosines[1].known(), size.known()) {
                 let most = (size - self.rotary_start as i64).max(0) / 2;
@@ -172,9 +174,7 @@ impl PagedAttention {
         }
         cx.set_shape(1, keys.to_vec());
         if let Some(values) = cx.shape_of_rank(4, 4)? {
-            for (d, want) in keys.iter().enumerate() {
-                cx.equal(4, &format!("its dimension {d}"), want, &values[d])?;
-            }
+            cx.equal_shape(4, keys, values)?;
         }
         if !self.latent {
             cx.set_shape(2, keys.to_vec());
@@ -184,11 +184,7 @@ impl PagedAttention {
 }
 
 fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
-    let (heads, kv_heads) = (read_heads(a, "num_heads")?, read_heads(a, "kv_num_heads")?);
-    if heads % kv_heads != 0 {
-        let reason = format!("{kv_heads} is not allowed; allowed are divisors of the {heads} query heads");
-        return Err(OpError::attribute("kv_num_heads", reason));
-    }
+    let [heads, kv_heads] = read_shared_heads(a)?;
     let window = match a.int("local_window_size", -1)? {
         -1 => None,
         n if n >= 0 => Some(n as usize),
@@ -197,14 +193,7 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
             return Err(OpError::attribute("local_window_size", reason));
         }
     };
-    for name in ["k_quant_type", "v_quant_type"] {
-        let given = a.string(name, "NONE")?;
-        if given != "NONE" {
-            return Err(OpError::Unsupported(format!(
-                "{name} {given}: quantized caches are not supported; allowed is NONE"
-            )));
-        }
-    }
+    refuse_quantized_caches(a)?;
     // The type of the caches says the same.
     a.ignore("k_cache_dtype");
     a.ignore("v_cache_dtype");
@@ -223,7 +212,6 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
         let reason = format!("{kv_heads} is not allowed; with a kv_cache_layout of LATENT allowed is 1");
         return Err(OpError::attribute("kv_num_heads", reason));
     }
-    let interleaved = a.flag("rotary_interleaved", false)?;
     let rotary_start = count("rotary_offset")?;
     Ok(Arc::new(PagedAttention {
         heads,
@@ -232,7 +220,7 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
         softcap: a.float("softcap", 0.0)?,
         causal: a.flag("is_causal", true)?,
         window,
-        rotary: a.flag("do_rotary", false)?.then_some(interleaved),
+        rotary: read_rotary(a)?,
         rotary_start,
         latent,
         value_size,

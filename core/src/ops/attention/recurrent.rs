@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::attributes::read_heads;
 use crate::graph::Dim;
 use crate::ops::activation::Activation;
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
@@ -63,7 +64,8 @@ impl Operator for LinearAttention {
         let (Some(q), Some(k), Some(v)) = (q, k, v) else { return Ok(()) };
         let (heads, kv_heads) = (Dim::from(self.heads), Dim::from(self.kv_heads));
         let d_k = q[2].floor_div(&heads);
-        // In com.microsoft keys have as many heads as their columns make of the queries' size.
+        // In com.microsoft keys have as many heads as their columns make of the queries' size; until both are known, one,
+        // which refuses nothing.
         let key_heads = match (self.microsoft, k[2].known(), d_k.known()) {
             (false, ..) => kv_heads.clone(),
             (true, Some(columns), Some(size)) => {
@@ -83,15 +85,11 @@ impl Operator for LinearAttention {
         let d_v = v[2].floor_div(&kv_heads);
         let key_columns = if self.microsoft { k[2].clone() } else { kv_heads.mul(&d_k) };
         for (input, shape, last) in [(1, k, key_columns), (2, v, v[2].clone())] {
-            for (i, (want, given)) in [&q[0], &q[1], &last].into_iter().zip(shape).enumerate() {
-                cx.equal(input, &format!("its dimension {i}"), want, given)?;
-            }
+            cx.equal_shape(input, [&q[0], &q[1], &last], shape)?;
         }
         let state = vec![q[0].clone(), kv_heads.clone(), d_k.clone(), d_v.clone()];
         if let Some(past) = cx.shape_of_rank(3, 4)? {
-            for (i, (want, given)) in state.iter().zip(past).enumerate() {
-                cx.equal(3, &format!("its dimension {i}"), want, given)?;
-            }
+            cx.equal_shape(3, &state, past)?;
         }
         for (input, taken, allowed) in [
             (4, self.gated, [kv_heads.clone(), kv_heads.mul(&d_k)]),
@@ -118,12 +116,6 @@ impl Operator for LinearAttention {
 }
 
 fn parse_linear(a: &AttributeReader<'_>, microsoft: bool) -> Result<Arc<dyn Operator>, OpError> {
-    let heads = |name: &str| -> Result<usize, OpError> {
-        let n = a.required_int(name)?;
-        usize::try_from(n).ok().filter(|&n| n > 0 && n <= i32::MAX as usize).ok_or_else(|| {
-            OpError::attribute(name, format!("{n} is not allowed; allowed are numbers above 0"))
-        })
-    };
     a.ignore("chunk_size");
     let (gated, delta) = a.choice(
         "update_rule",
@@ -135,7 +127,7 @@ fn parse_linear(a: &AttributeReader<'_>, microsoft: bool) -> Result<Arc<dyn Oper
             ("gated_delta", (true, true)),
         ],
     )?;
-    let (heads, kv_heads) = (heads("q_num_heads")?, heads("kv_num_heads")?);
+    let (heads, kv_heads) = (read_heads(a, "q_num_heads")?, read_heads(a, "kv_num_heads")?);
     let shared = microsoft && kv_heads.is_multiple_of(heads);
     if !heads.is_multiple_of(kv_heads) && !shared {
         let reason = format!("{heads} is not a multiple of kv_num_heads, {kv_heads}");
@@ -202,9 +194,7 @@ impl Operator for CausalConv {
         let time = if self.channels_last { 1 } else { 2 };
         state[time] = w[2].sub(&Dim::Known(1)).mul(&Dim::from(self.dilation));
         if let Some(past) = cx.shape_of_rank(3, x.len())? {
-            for (i, (want, given)) in state.iter().zip(past).enumerate() {
-                cx.equal(3, &format!("its dimension {i}"), want, given)?;
-            }
+            cx.equal_shape(3, &state, past)?;
         }
         if w[2].known() == Some(0) {
             return Err(cx.input_error(1, "its kernel has no element; allowed are numbers above 0"));

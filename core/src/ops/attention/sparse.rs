@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::graph::Dim;
 
-use super::multi_head::{check_split, read_heads, read_scale};
+use super::attributes::{read_rotary, read_scale, read_shared_heads};
+use super::multi_head::check_split;
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 use crate::tensor::ElementType;
 
@@ -39,9 +40,7 @@ impl Operator for SparseAttention {
         let size = columns.floor_div(&Dim::from(parts));
         for i in [1, 2] {
             if let Some(given) = cx.shape_of_rank(i, 3)? {
-                for (d, want) in [batch, rows, &size.mul(&kv_heads)].into_iter().enumerate() {
-                    cx.equal(i, &format!("its dimension {d}"), want, &given[d])?;
-                }
+                cx.equal_shape(i, [batch, rows, &size.mul(&kv_heads)], given)?;
             }
         }
         if let Some(lengths) = cx.shape_of_rank(8, 1)? {
@@ -53,9 +52,7 @@ impl Operator for SparseAttention {
             cx.equal(3, &format!("its dimension {d}"), want, &past[d])?;
         }
         if let Some(values) = cx.shape_of_rank(4, 4)? {
-            for (d, want) in past.iter().enumerate() {
-                cx.equal(4, &format!("its dimension {d}"), want, &values[d])?;
-            }
+            cx.equal_shape(4, past, values)?;
         }
         cx.set_shape(1, past.to_vec());
         cx.set_shape(2, past.to_vec());
@@ -87,11 +84,7 @@ impl SparseAttention {
 }
 
 fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
-    let (heads, kv_heads) = (read_heads(a, "num_heads")?, read_heads(a, "kv_num_heads")?);
-    if heads % kv_heads != 0 {
-        let reason = format!("{kv_heads} is not allowed; allowed are divisors of the {heads} query heads");
-        return Err(OpError::attribute("kv_num_heads", reason));
-    }
+    let [heads, kv_heads] = read_shared_heads(a)?;
     let block = match a.required_int("sparse_block_size")? {
         n @ (16 | 32 | 64 | 128) => n as usize,
         n => {
@@ -99,14 +92,7 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
             return Err(OpError::attribute("sparse_block_size", reason));
         }
     };
-    let interleaved = a.flag("rotary_interleaved", false)?;
-    Ok(Arc::new(SparseAttention {
-        heads,
-        kv_heads,
-        scale: read_scale(a)?,
-        rotary: a.flag("do_rotary", false)?.then_some(interleaved),
-        block,
-    }))
+    Ok(Arc::new(SparseAttention { heads, kv_heads, scale: read_scale(a)?, rotary: read_rotary(a)?, block }))
 }
 
 const FLOATS: Types = Types::of(&[ElementType::F32, ElementType::F16, ElementType::BF16]);

@@ -33,9 +33,7 @@ impl Operator for DeformConv {
         for (input, channels) in [(2, positions.mul(&axes)), (4, positions)] {
             let Some(given) = cx.shape_of_rank(input, x.len())? else { continue };
             let want = [&[x[0].clone(), channels], &space[..]].concat();
-            for (i, (want, given)) in want.iter().zip(given).enumerate() {
-                cx.equal(input, &format!("its dimension {i}"), want, given)?;
-            }
+            cx.equal_shape(input, &want, given)?;
         }
         if let Some(bias) = cx.shape_of_rank(3, 1)? {
             cx.equal(3, "its length", &w[0], &bias[0])?;

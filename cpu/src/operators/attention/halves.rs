@@ -85,6 +85,10 @@ impl<T: Store> Task<'_, T> {
                 o.fill(0.0);
                 for block in (0..keys).step_by(KEYS) {
                     let n = KEYS.min(keys - block);
+                    let range = first + block..first + block + n;
+                    if p.mask.skips([self.batch, self.head], row..row + count, range, p.keys) {
+                        continue;
+                    }
                     let pairs_here = n.div_ceil(2);
                     let panels = k[block * depth..].chunks_exact(COLUMNS * depth);
                     for (i, panel) in panels.enumerate().take(n.div_ceil(COLUMNS)) {

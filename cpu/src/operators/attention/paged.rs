@@ -114,7 +114,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Paged<T> {
         let sequences =
             Sequences { starts: starts.slice(), pasts: pasts.slice(), slots: input(10).map(|s| s.slice()) };
         pages.check(&sequences, q.shape()[0], blocks)?;
-        let change = Changes::new(&op, &input, size)?;
+        let change = Changes::new(&op, &input);
         change.check(&sequences)?;
 
         let columns = q.shape()[1];

@@ -68,7 +68,7 @@ impl<T: Store<Compute = f32>> Kernel for FourBitFloats<T> {
     }
 }
 
-/// What the lower three bits of a float4e2m1 stand for, and with the sign before them.
+/// What each float4e2m1 stands for; the upper eight are negative.
 const E2M1: [f32; 16] =
     [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 

@@ -249,11 +249,6 @@ fn paged<'a>(
     else {
         return Ok(None);
     };
-    if batch == 0 && tokens > 0 {
-        return Err(OpError::Data(format!(
-            "past_seqlens has no sequence, and query has {tokens} tokens; allowed is none"
-        )));
-    }
     let packed = input(1).is_none();
     let size = op.size(columns, packed);
     let changed = op.rotary.is_some() || input(12).is_some();

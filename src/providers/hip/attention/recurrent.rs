@@ -73,21 +73,21 @@ const _: () = assert!(size_of::<CausalParams>() == 112);
 const COLUMNS: usize = 16;
 const HELD_ROWS: usize = 256;
 
-fn is_float(ty: ElementType) -> bool {
+fn is_f32_or_half(ty: ElementType) -> bool {
     matches!(ty, ElementType::F32 | ElementType::F16 | ElementType::BF16)
 }
 
 pub(super) fn build_linear(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
-    let ty = node.input(0).filter(|ty| is_float(*ty)).ok_or_else(|| node.no_kernel())?;
+    let ty = node.input(0).filter(|ty| is_f32_or_half(*ty)).ok_or_else(|| node.no_kernel())?;
     let state_type = node.input(3).unwrap_or(ty);
-    if !is_float(state_type) {
+    if !is_f32_or_half(state_type) {
         return Err(node.no_kernel());
     }
     Ok(Box::new(Linear { op: *node.op(), ty, state_type }))
 }
 
 pub(super) fn build_causal(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
-    let ty = node.input(0).filter(|ty| is_float(*ty)).ok_or_else(|| node.no_kernel())?;
+    let ty = node.input(0).filter(|ty| is_f32_or_half(*ty)).ok_or_else(|| node.no_kernel())?;
     Ok(Box::new(Causal { op: *node.op(), ty }))
 }
 
@@ -176,9 +176,10 @@ impl HipKernel for Causal {
         let Some([batch, channels, length]) = self.op.sizes(x) else { return Ok(()) };
         let (kernel, dilation) = (w[2], self.op.dilation);
         let state = (kernel - 1) * dilation;
-        if let Err(e) = u32::try_from(state + length) {
+        if u32::try_from(state + length).is_err() {
             return Err(OpError::Unsupported(format!(
-                "{length} positions behind a state of {state}; the GPU kernel takes 2^32 of both: {e}"
+                "{length} positions behind a state of {state}: on a GPU both together may be {} at most",
+                u32::MAX
             )));
         }
         let positions = length.max(state);

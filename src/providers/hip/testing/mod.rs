@@ -114,10 +114,17 @@ pub(super) fn both_in(
     Some(both_on(&provider, domain, name, opset, attributes, inputs, outputs))
 }
 
-/// A provider with these options. `None`, with a word on the output, where there is no device.
+/// Whether there is no device, with a word on the output. With RUKH_REQUIRE_HIP that fails.
+pub(crate) fn no_device() -> bool {
+    let Some(reason) = missing() else { return false };
+    assert!(std::env::var_os("RUKH_REQUIRE_HIP").is_none(), "RUKH_REQUIRE_HIP is set, and: {reason}");
+    println!("skipped: {reason}");
+    true
+}
+
+/// A provider with these options, where there is a device.
 pub(super) fn provider(options: &[(&str, &str)]) -> Option<Arc<Provider>> {
-    if let Some(reason) = missing() {
-        println!("skipped: no HIP device: {reason}");
+    if no_device() {
         return None;
     }
     let entries = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

@@ -1,8 +1,8 @@
 //! SparseAttention against GroupQueryAttention with the same blocks hidden by a bias.
 
 use crate::graph::Attribute;
-use crate::tensor::{Value, f16};
-use crate::testing::{elements, run_in, t};
+use crate::tensor::{Value, bf16, f16};
+use crate::testing::{elements, noise, run_in, t};
 
 #[derive(Clone, Copy)]
 struct Case {
@@ -19,14 +19,8 @@ struct Case {
     block: usize,
 }
 
-/// Numbers between −1 and 1, others for each seed.
-fn noise(seed: usize, shape: &[usize]) -> Option<Value> {
-    let mut state = (seed as u32).wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    t(shape, &(0..shape.iter().product()).map(|_| next()).collect::<Vec<f32>>())
+fn random(seed: usize, shape: &[usize]) -> Option<Value> {
+    t(shape, &noise(seed, shape.iter().product()))
 }
 
 fn i32s(shape: &[usize], elements: &[i32]) -> Option<Value> {
@@ -87,10 +81,10 @@ impl Case {
     fn check(&self, what: &str) {
         let &Case { heads: [heads, kv_heads], size, rows, room, .. } = self;
         let columns = if self.packed { heads + 2 * kv_heads } else { heads } * size;
-        let kv = |seed| if self.packed { None } else { noise(seed, &[2, rows, kv_heads * size]) };
-        let past = |seed| noise(seed, &[2, kv_heads, room, size]);
-        let cache = |seed| self.rotary.and_then(|_| noise(seed, &[room, size / 2]));
-        let first = || vec![noise(1, &[2, rows, columns]), kv(2), kv(3), past(4), past(5)];
+        let kv = |seed| if self.packed { None } else { random(seed, &[2, rows, kv_heads * size]) };
+        let past = |seed| random(seed, &[2, kv_heads, room, size]);
+        let cache = |seed| self.rotary.and_then(|_| random(seed, &[room, size / 2]));
+        let first = || vec![random(1, &[2, rows, columns]), kv(2), kv(3), past(4), past(5)];
         let [begins, seen] = self.layout();
         let mut sparse = first();
         sparse.extend([
@@ -173,28 +167,34 @@ fn half_types() {
         let (shape, x) = elements::<f32>(&value.unwrap());
         t(&shape, &x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>())
     };
+    let short = |value: Option<Value>| {
+        let (shape, x) = elements::<f32>(&value.unwrap());
+        t(&shape, &x.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>())
+    };
     let mut attributes = case.attributes();
     attributes.push(("sparse_block_size", Attribute::Int(16)));
-    let x = |seed, shape: &[usize]| noise(seed, shape);
     let shapes: [&[usize]; 5] = [&[2, 70, 64], &[2, 70, 32], &[2, 70, 32], &[2, 2, 96, 16], &[2, 2, 96, 16]];
     let rest = [begins, seen, i32s(&[1], &[70]), i32s(&[2], &[70, 51])];
     let run = |first: Vec<Option<Value>>| {
         let inputs = [first, rest.to_vec()].concat();
         run_in("com.microsoft", "SparseAttention", 1, &attributes, &inputs, 3).unwrap().remove(0)
     };
-    let wide = run(shapes.iter().enumerate().map(|(i, shape)| x(i, shape)).collect());
-    let narrow = run(shapes.iter().enumerate().map(|(i, shape)| half(x(i, shape))).collect());
+    let wide = run(shapes.iter().enumerate().map(|(i, shape)| random(i, shape)).collect());
+    let narrow = run(shapes.iter().enumerate().map(|(i, shape)| half(random(i, shape))).collect());
+    let rounded = run(shapes.iter().enumerate().map(|(i, shape)| short(random(i, shape))).collect());
     let wide = elements::<f32>(&wide).1;
-    for (got, want) in elements::<f16>(&narrow).1.iter().zip(wide) {
-        assert!((got.to_f32() - want).abs() < 4e-3, "{got}, {want}");
+    let both = elements::<f16>(&narrow).1.into_iter().zip(elements::<bf16>(&rounded).1);
+    for (i, ((half, short), want)) in both.zip(wide).enumerate() {
+        assert!((half.to_f32() - want).abs() < 4e-3, "element {i}: {half}, {want}");
+        assert!((short.to_f32() - want).abs() < 4e-2, "element {i}: {short}, {want}");
     }
 }
 
 #[test]
 fn wrong_values_are_refused() {
-    let q = || noise(1, &[1, 1, 32]);
-    let kv = || noise(2, &[1, 1, 16]);
-    let past = || noise(3, &[1, 1, 40, 16]);
+    let q = || random(1, &[1, 1, 32]);
+    let kv = || random(2, &[1, 1, 16]);
+    let past = || random(3, &[1, 1, 40, 16]);
     let run = |begins: Option<Value>, columns: Option<Value>, total: i32, length: i32, block: i64| {
         let attributes = [
             ("num_heads", Attribute::Int(2)),

@@ -68,23 +68,10 @@ pub(super) struct Changes<'a, T> {
 }
 
 impl<'a, T: Store<Compute: Activate>> Changes<'a, T> {
-    pub(super) fn new(
-        op: &PagedAttention,
-        input: &dyn Fn(usize) -> Option<TensorView<'a>>,
-        size: usize,
-    ) -> Result<Self, OpError> {
+    pub(super) fn new(op: &PagedAttention, input: &dyn Fn(usize) -> Option<TensorView<'a>>) -> Self {
         let rotation = match (op.rotary, input(8), input(9)) {
             (Some(interleaved), Some(cosines), Some(sines)) => {
                 let [rows, half] = [cosines.shape()[0], cosines.shape()[1]];
-                if cosines.shape() != sines.shape() || op.rotary_start + 2 * half > size {
-                    return Err(OpError::Data(format!(
-                        "cos_cache and sin_cache have shapes {:?} and {:?}; allowed are equal shapes with at most {} \
-                         columns",
-                        cosines.shape(),
-                        sines.shape(),
-                        size.saturating_sub(op.rotary_start) / 2
-                    )));
-                }
                 let (cosines, sines) = (cosines.slice(), sines.slice());
                 Some(Rotation { interleaved, start: op.rotary_start, half, rows, cosines, sines })
             }
@@ -95,7 +82,7 @@ impl<'a, T: Store<Compute: Activate>> Changes<'a, T> {
             let changes = weight.is_some() || rotation.is_some();
             changes.then_some(Change { weight, epsilon: op.norm_epsilon, rotation })
         };
-        Ok(Changes { queries: change(12), keys: change(13) })
+        Changes { queries: change(12), keys: change(13) }
     }
 
     /// Refuses positions that the caches of cosines do not reach.

@@ -5,7 +5,7 @@ mod refused;
 use crate::graph::Attribute;
 use crate::ops::OpError;
 use crate::tensor::{Value, bf16, f16};
-use crate::testing::{elements, run_in, t};
+use crate::testing::{elements, noise, run_in, t};
 
 #[derive(Clone, Copy)]
 struct Case {
@@ -45,15 +45,6 @@ const PLAIN: Case = Case {
     slots: false,
     latent: None,
 };
-
-fn noise(seed: usize, count: usize) -> Vec<f32> {
-    let mut state = (seed as u32).wrapping_mul(2_654_435_761).wrapping_add(777);
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        ((state >> 8) as f32 / (1 << 23) as f32 - 1.0) * 0.9
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 impl Case {
     fn tokens(&self) -> usize {

@@ -55,6 +55,10 @@ fn wrong_values_are_refused() {
         }
     }
     let far = Case { sequences: &[(0, 3), (20, 1)], ..case };
+    let mut nobodys = case.inputs(&|x| x);
+    (nobodys[5], nobodys[6], nobodys[7]) = (ints(&[1], &[0]), ints(&[0], &[]), ints(&[0, 3], &[]));
+    let error = run_in("com.microsoft", "PagedAttention", 1, &case.attributes(), &nobodys, 1).unwrap_err();
+    assert!(error.to_string().contains("no sequence, and query has 4 tokens; allowed is none"), "{error}");
     let short = |i| t(&[20, 8], &noise(i, 160));
     let mut inputs = far.inputs(&|x| x);
     (inputs[8], inputs[9]) = (short(4), short(5));
