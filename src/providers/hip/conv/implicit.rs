@@ -57,17 +57,7 @@ impl Implicit {
 
     /// The kernel that computes each result by itself.
     pub(super) fn direct_kernel(&self) -> TileKernel {
-        TileKernel {
-            kernel: self.kernel(self.names.direct),
-            rows: 1,
-            columns: 1,
-            lds: 0,
-            items: GROUP,
-            adds_up: false,
-            resident: 0,
-            at_once: None,
-            stages: 0,
-        }
+        TileKernel { adds_up: false, ..TileKernel::new(self.kernel(self.names.direct), [1, 1]) }
     }
 
     /// The kernel, and how many parts of K are wanted.
@@ -100,17 +90,7 @@ impl Implicit {
         let (rows, columns, lds) = pick(unit, half, m, n, self.product.batch_count(), have);
         let name = if rows == 128 { self.names.large } else { None };
         let kernel = self.kernel(name.unwrap_or(self.names.small));
-        let tile = TileKernel {
-            kernel,
-            rows,
-            columns,
-            lds,
-            items: GROUP,
-            adds_up: true,
-            resident: 0,
-            at_once: None,
-            stages: 0,
-        };
+        let tile = TileKernel { lds, ..TileKernel::new(kernel, [rows, columns]) };
         (tile, self.product.wanted_parts(tile, unit, &Extra::default()))
     }
 

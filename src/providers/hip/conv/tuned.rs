@@ -5,7 +5,6 @@ use crate::providers::Argument;
 
 use super::super::PlanBuilder;
 use super::super::gemm::{Extra, TileKernel, same, splits, stages, tile_name};
-use super::super::launch::GROUP;
 use super::super::tuning::{Problem, Span, Trial};
 use super::super::unit::Unit;
 use super::implicit::{Implicit, Layout};
@@ -46,17 +45,7 @@ fn ways(conv: &Implicit, unit: Unit) -> Vec<(TileKernel, usize)> {
     let staged = ty.size() == 2 && unit.mma_sync;
     let tiles = [(names.large, 128), (Some(names.small), 64)].into_iter().filter_map(|(name, side)| {
         let lds = if staged { stages(side, side) } else { 0 };
-        Some(TileKernel {
-            kernel: conv.kernel(name?),
-            rows: side,
-            columns: side,
-            lds,
-            items: GROUP,
-            adds_up: true,
-            resident: 0,
-            at_once: None,
-            stages: 0,
-        })
+        Some(TileKernel { lds, ..TileKernel::new(conv.kernel(name?), [side, side]) })
     });
     let (default, wanted) = conv.default_way(unit);
     let mut ways = vec![(default, wanted)];

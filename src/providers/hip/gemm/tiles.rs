@@ -27,6 +27,23 @@ pub(in super::super) struct TileKernel {
     pub(in super::super) stages: u32,
 }
 
+impl TileKernel {
+    /// A kernel that adds the parts of a split K, with the usual work items and no dynamic memory.
+    pub(in super::super) fn new(kernel: KernelName, [rows, columns]: [usize; 2]) -> TileKernel {
+        TileKernel {
+            kernel,
+            rows,
+            columns,
+            lds: 0,
+            items: GROUP,
+            adds_up: true,
+            resident: 0,
+            at_once: None,
+            stages: 0,
+        }
+    }
+}
+
 /// What a choice depends on.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Shape {
@@ -134,17 +151,8 @@ pub(super) fn choose(ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKe
         (128, 128) => names.large,
         _ => Some(names.small),
     };
-    Some(TileKernel {
-        kernel: KernelName { family: names.family, name: name? },
-        rows,
-        columns,
-        lds,
-        items: GROUP,
-        adds_up: true,
-        resident: 0,
-        at_once: None,
-        stages: 0,
-    })
+    let kernel = KernelName { family: names.family, name: name? };
+    Some(TileKernel { lds, ..TileKernel::new(kernel, [rows, columns]) })
 }
 
 /// Every kernel that can compute a product of this type, whatever its speed.
@@ -156,17 +164,7 @@ pub(super) fn all(ty: ElementType, shape: Shape, unit: Unit) -> Vec<TileKernel> 
     let tiles = sizes.into_iter().filter_map(|(name, rows, columns)| {
         let lds = if staged { stages(rows, columns) } else { 0 };
         let kernel = KernelName { family: names.family, name: name? };
-        Some(TileKernel {
-            kernel,
-            rows,
-            columns,
-            lds,
-            items: GROUP,
-            adds_up: true,
-            resident: 0,
-            at_once: None,
-            stages: 0,
-        })
+        Some(TileKernel { lds, ..TileKernel::new(kernel, [rows, columns]) })
     });
     few(&names, ty, shape, unit).into_iter().chain(tiles).collect()
 }
@@ -174,33 +172,14 @@ pub(super) fn all(ty: ElementType, shape: Shape, unit: Unit) -> Vec<TileKernel> 
 /// The kernel for few rows, where it takes the shape.
 fn few(names: &Names, ty: ElementType, shape: Shape, unit: Unit) -> Option<TileKernel> {
     let [by_rows, by_columns] = names.few.filter(|_| shape.m <= FEW)?;
-    let kernel = |name| KernelName { family: names.family, name };
+    let tile = |name, columns| {
+        let kernel = KernelName { family: names.family, name };
+        TileKernel { adds_up: false, ..TileKernel::new(kernel, [FEW, columns]) }
+    };
     if shape.b_rows {
-        let columns = unit.wave * (16 / ty.size());
-        return Some(TileKernel {
-            kernel: kernel(by_rows),
-            rows: FEW,
-            columns,
-            lds: 0,
-            items: GROUP,
-            adds_up: false,
-            resident: 0,
-            at_once: None,
-            stages: 0,
-        });
+        return Some(tile(by_rows, unit.wave * (16 / ty.size())));
     }
-    let columns = 256 / unit.wave;
-    shape.b_columns.then(|| TileKernel {
-        kernel: kernel(by_columns),
-        rows: FEW,
-        columns,
-        lds: 0,
-        items: GROUP,
-        adds_up: false,
-        resident: 0,
-        at_once: None,
-        stages: 0,
-    })
+    shape.b_columns.then(|| tile(by_columns, 256 / unit.wave))
 }
 
 #[cfg(test)]

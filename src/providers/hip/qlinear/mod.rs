@@ -26,17 +26,8 @@ pub(super) const KERNELS: &[Entry] = &[
 
 /// A kernel with tiles of 64 × 64, or without.
 fn tile(name: &'static std::ffi::CStr) -> TileKernel {
-    TileKernel {
-        kernel: KernelName { family: "qlinear", name },
-        rows: 64,
-        columns: 64,
-        lds: 0,
-        items: GROUP,
-        adds_up: false,
-        resident: 0,
-        at_once: None,
-        stages: 0,
-    }
+    let kernel = KernelName { family: "qlinear", name };
+    TileKernel { adds_up: false, ..TileKernel::new(kernel, [64, 64]) }
 }
 
 fn is_byte(ty: Option<ElementType>) -> bool {
