@@ -3,9 +3,10 @@
 
 usage: bench.py [--rounds N] [--target TARGET] [--translated-alone] LIBRARY...
 
-LIBRARY is `build/emulator/libamdhip64.so`, or several of them to compare: each is compared with the first. Each kernel
-runs in a process of its own, the libraries and both ways in turns; printed is the least processor time of all rounds,
-which other work on the machine changes little. Needs clang-19 (or what CLANG names).
+LIBRARY is `build/emulator/libamdhip64.so`, which `make emulator` builds, or `target/release/libamdhip64.so`;
+or several of them to compare: each is compared with the first. Each kernel runs in a process of its own, the
+libraries and both ways in turns; printed is the least processor time of all rounds, which other work on the
+machine changes little. Needs clang-19 (or what CLANG names).
 """
 
 import argparse
@@ -45,7 +46,7 @@ def compiled(target, folder):
 
 
 def measure(library, code, name):
-    """Prints the milliseconds of processor time of a launch, the least of some."""
+    """Prints the milliseconds of processor time of a launch, the least of six tries."""
     hip = ctypes.CDLL(os.path.abspath(library))
 
     def call(function, *arguments):

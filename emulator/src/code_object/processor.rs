@@ -84,7 +84,7 @@ pub fn device_name(target: Target) -> String {
 
 impl Processor {
     /// By the field EF_AMDGPU_MACH.
-    pub(super) fn find(mach: u32) -> Result<Processor, Error> {
+    pub fn find(mach: u32) -> Result<Processor, Error> {
         match PROCESSORS.iter().find(|(number, ..)| *number == mach) {
             Some(&(_, name, members)) => Ok(Processor { name, members }),
             None => Err(Error::OtherTarget(format!(

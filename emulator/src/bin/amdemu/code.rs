@@ -1,5 +1,6 @@
 //! The instructions of code objects.
 
+use amdhip64::code_object::Processor;
 use amdhip64::isa::{DecodeError, Generation, Instruction, Target, decode, text};
 use object::{Object, ObjectSection};
 
@@ -28,27 +29,10 @@ impl Code {
     }
 }
 
-/// The target by the number in the file's header (LLVM, "User Guide for AMDGPU Backend", EF_AMDGPU_MACH).
+/// The target by the number in the file's header.
 fn target(machine: u32) -> Result<Target, String> {
-    let names = [
-        (0x02c, "gfx900"),
-        (0x02f, "gfx906"),
-        (0x030, "gfx908"),
-        (0x036, "gfx1030"),
-        (0x03f, "gfx90a"),
-        (0x041, "gfx1100"),
-        (0x043, "gfx1150"),
-        (0x044, "gfx1103"),
-        (0x046, "gfx1101"),
-        (0x047, "gfx1102"),
-        (0x048, "gfx1200"),
-        (0x04a, "gfx1151"),
-        (0x04c, "gfx942"),
-        (0x04e, "gfx1201"),
-        (0x04f, "gfx950"),
-    ];
-    let name = names.iter().find(|(number, _)| *number == machine).map(|(_, name)| *name);
-    name.and_then(Target::find).ok_or_else(|| format!("machine {machine:#x} is not known"))
+    let name = Processor::find(machine).map_err(|error| error.to_string())?.name;
+    Target::find(name).ok_or_else(|| format!("a code object for {name}, which is not decoded"))
 }
 
 /// A line for each instruction: address, words, text.

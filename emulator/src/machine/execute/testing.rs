@@ -32,9 +32,13 @@ impl Bench {
         Bench { target, memory, wave, lds, compared: Vec::new(), seen: Vec::new() }
     }
 
+    pub fn setting(&self) -> Setting {
+        Setting { target: self.target, lanes: self.wave.lanes, base: 0 }
+    }
+
     /// Runs an instruction as the interpreter does, and as translated code, which must do the same.
     pub fn run(&mut self, instruction: &Instruction) -> Result<(), String> {
-        let setting = Setting { target: self.target, lanes: self.wave.lanes, base: 0 };
+        let setting = self.setting();
         // One that there is no action for gives its error here; in a program it would be met only when it is reached.
         drop(super::action(instruction, setting).map_err(|fault| fault.to_string())?);
         twice::run(self, std::slice::from_ref(instruction))
@@ -55,7 +59,7 @@ impl Bench {
 
     /// Runs while somebody watches.
     pub fn run_observed(&mut self, instruction: &Instruction) -> Result<(), String> {
-        let setting = Setting { target: self.target, lanes: self.wave.lanes, base: 0 };
+        let setting = self.setting();
         let action = super::action(instruction, setting).map_err(|fault| fault.to_string())?;
         let mut seen = Vec::new();
         let mut group = Group {

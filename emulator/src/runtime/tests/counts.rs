@@ -49,7 +49,9 @@ KERNEL matrix(float *to) {
 
 /// Runs a kernel of the source above with buffers of 1 MiB, and gives its counters.
 fn counts(target: &str, kernel: &str, workgroups: u32, every: u64) -> Option<LaunchCounts> {
-    let name = format!("amdemu-counts-{}-{target}-{kernel}-{every}", std::process::id());
+    // Tests run at the same time, in threads of one process, and some count the same kernel.
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let name = format!("amdemu-counts-{process}-{thread:?}");
     let file = std::env::temp_dir().join(name);
     let path = file.to_string_lossy().into_owned();
     start(|options| {

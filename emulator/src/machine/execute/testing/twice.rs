@@ -3,7 +3,7 @@
 use crate::isa::{Encoding, Instruction, Operand, Source};
 use crate::machine::group::Group;
 use crate::machine::ranges::Ranges;
-use crate::machine::step::{Setting, ends_block, prepare};
+use crate::machine::step::{ends_block, prepare};
 
 use super::Bench;
 
@@ -54,7 +54,7 @@ impl State {
 
 /// How many instructions run before one meets two NaNs: from there on the ways may differ in all that is made of its result.
 pub fn defined(bench: &mut Bench, instructions: &[Instruction]) -> usize {
-    let (lanes, setting) = (bench.wave.lanes, setting(bench));
+    let (lanes, setting) = (bench.wave.lanes, bench.setting());
     let before = State::of(bench, Ok(()));
     let defined = with_group(bench, |wave, group| {
         for (index, instruction) in instructions.iter().enumerate() {
@@ -70,10 +70,6 @@ pub fn defined(bench: &mut Bench, instructions: &[Instruction]) -> usize {
     });
     before.restore(bench);
     defined
-}
-
-fn setting(bench: &Bench) -> Setting {
-    Setting { target: bench.target, lanes: bench.wave.lanes, base: 0 }
 }
 
 /// Runs instructions; what is left are the interpreter's results.
@@ -121,7 +117,7 @@ fn with_group<T>(
 }
 
 fn interpret(bench: &mut Bench, instructions: &[Instruction]) -> Result<(), String> {
-    let setting = setting(bench);
+    let setting = bench.setting();
     with_group(bench, |wave, group| {
         for action in instructions.iter().filter_map(|it| prepare(it, setting)) {
             action(wave, group).map_err(|fault| fault.to_string())?;

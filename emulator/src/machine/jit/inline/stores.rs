@@ -37,7 +37,7 @@ pub fn store(e: &mut Emitter, access: &Access) -> Option<Label> {
     let (call, far, stored) = (e.assembler.label(), e.assembler.label(), e.assembler.label());
     place::guard(e, access, place, call, far);
     // Of lanes that store to the same word the last one counts.
-    for it in parts.iter().filter(|it| it.offset == access.offset).take(e.parts().len()) {
+    for it in parts.iter().take(e.parts().len()) {
         let (bits, mask) = (if it.part == 0 { OTHER_BITS } else { BITS }, e.exec(it.part));
         e.compare(COMPARE_UNSIGNED, bits, mask, it.shape, lanes, integer::NOT_EQUAL);
         if it.part != 0 {

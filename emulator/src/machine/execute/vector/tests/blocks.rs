@@ -35,7 +35,6 @@ fn trial(reference: &Reference, random: &mut Random) -> Trial {
 #[cfg(all(target_arch = "x86_64", unix))]
 fn each_row_of_translated_code_is_used() {
     use crate::machine::jit;
-    use crate::machine::step::Setting;
     let mut random = Random::new();
     let references = reference::all();
     let unused: Vec<&str> = jit::vector_rows()
@@ -45,8 +44,7 @@ fn each_row_of_translated_code_is_used() {
             let reference = reference.unwrap_or_else(|| panic!("no reference for {name}"));
             !(0..500).any(|_| {
                 let trial = trial(reference, &mut random);
-                let setting = Setting { target: trial.bench.target, lanes: trial.bench.wave.lanes, base: 0 };
-                jit::is_translated(&trial.instruction, setting)
+                jit::is_translated(&trial.instruction, trial.bench.setting())
             })
         })
         .collect();

@@ -4,8 +4,6 @@
 use crate::isa::{Encoding, Instruction, Operand, sgpr};
 use crate::machine::execute::testing::random::Random;
 use crate::machine::execute::testing::*;
-#[cfg(all(target_arch = "x86_64", unix))]
-use crate::machine::step::Setting;
 
 use super::reference::Kind;
 use super::values::value;
@@ -39,8 +37,7 @@ fn steps_of_divisions_are_the_same_both_ways() {
 
 #[cfg(all(target_arch = "x86_64", unix))]
 fn is_translated(step: &Instruction, bench: &Bench) -> bool {
-    let setting = Setting { target: bench.target, lanes: bench.wave.lanes, base: 0 };
-    crate::machine::jit::is_translated(step, setting)
+    crate::machine::jit::is_translated(step, bench.setting())
 }
 
 #[cfg(not(all(target_arch = "x86_64", unix)))]
