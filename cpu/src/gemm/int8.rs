@@ -1,5 +1,5 @@
-//! Exact products of 8-bit integers: with the processor's dot products of bytes where it is known to have them
-//! (`dot::int8`), else by the crate `rten-gemm`, or in `f32` where the processor's would saturate (`exact`).
+//! Exact products of 8-bit integers: with the processor's dot products of bytes, or by pairs with AVX2, where it is known to
+//! have them (`dot::int8`); else by the crate `rten-gemm`, or in `f32` where the crate's would saturate (`exact`).
 
 use std::ops::Range;
 
@@ -54,8 +54,7 @@ pub(crate) fn multiply_bytes<S: Accumulate>(
     let GemmShape { m, n, k, .. } = shape;
     // The first that fits.
     if m > 1 && byte_products(k) {
-        // The processor's dot products, but for a row alone: it is bound by reading the right operand, which packing does
-        // as well.
+        // A row alone is bound by reading the right operand, which packing does as well.
         let (right, sums) = (Int8Right { matrix: b, packed: None, bias: &[] }, ByteSums::new(out, m, n));
         multiply_dots(pool, shape, a, &right, &sums);
     } else if k > LONGEST || m > 1 && saturates() {
@@ -68,8 +67,8 @@ pub(crate) fn multiply_bytes<S: Accumulate>(
     }
 }
 
-/// Whether the crate's products may saturate here: they do where the processor multiplies bytes in pairs of 16 bits,
-/// as AVX2 does.
+/// Whether the crate's products may saturate here: they do where it adds pairs of products in 16 bits, as it does with AVX2.
+/// With AVX2 this is asked only where `RUKH_CPU_ISA`, which the crate does not read, hides it from `byte_products`.
 fn saturates() -> bool {
     (cfg!(target_arch = "x86_64") && isa::limit() < Level::Native) || EXECUTOR.with(Executor::may_saturate)
 }

@@ -132,11 +132,12 @@ impl<T: Element + Ordered> TopKKernel<T> {
         let whole = |index: u64| u64::from(at(index).key() ^ flip) << 32 | index;
         if k <= FEW {
             match row {
-                // What models ask for, in vectors.
-                Some(row) if T::TYPE == ElementType::F32 => {
-                    widest(FirstFew { row, flip, k, order: &mut *order });
+                Some(row) => {
+                    let few = FirstFew { row, flip, k, order: &mut *order };
+                    // What models ask for, in the widest vectors.
+                    if T::TYPE == ElementType::F32 { widest(few) } else { few.run() }
                 }
-                _ => {
+                None => {
                     let mut kept = 0;
                     for index in 0..order.len() as u64 {
                         keep(order, &mut kept, k, whole(index));

@@ -1,7 +1,7 @@
 //! Dilated convolutions by products with positions that are gathered from the image. A copy of the image with its padding
-//! (`common::planes`) has gaps between lines that are as wide as the padding, which are computed like outputs. Here are none,
-//! and rows of the kernel are left out that lie in the padding. Beside products over many output channels it costs little to
-//! gather.
+//! (`common::planes`) has gaps between lines that are as wide as the padding, which are computed like outputs. Here there are
+//! no gaps, and rows of the kernel that lie in the padding are left out. Where there are many output channels, to gather costs
+//! little beside the products.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::kernel::KernelContext;
 use crate::loops::scratch::with_scratch;
 use crate::ops::window::Geometry;
 
-/// Output channels of a group from which on it pays to gather.
+/// With fewer output channels in a group it does not pay to gather.
 pub(crate) const FEWEST: usize = 32;
 /// Positions of a part: from two tiles to so many that rows of the right operand still share pages of memory.
 const POSITIONS: Range<usize> = 48..289;
@@ -178,7 +178,8 @@ impl SimdOp for Gather<'_> {
     }
 }
 
-/// Writes `count` elements, and up to a vector more, from there on; vectors are `step` apart there.
+/// Writes the first `count` elements of `from`, and up to a vector of any numbers more. A `step` of 0 repeats one vector of
+/// zeros, else it is the length of a vector.
 #[inline(always)]
 fn fill<I: Isa>(isa: I, from: &[f32], step: usize, to: &mut [f32], count: usize) {
     let ops = isa.f32();
@@ -187,7 +188,7 @@ fn fill<I: Isa>(isa: I, from: &[f32], step: usize, to: &mut [f32], count: usize)
     if to.len() >= reach && (step == 0 || from.len() >= reach) {
         let mut from = from.as_ptr();
         for to in to[..reach].chunks_exact_mut(len) {
-            // SAFETY: there is a vector, or there are as many elements as are written.
+            // SAFETY: `from` has a whole vector (`LONGEST` zeros), or as many elements as are written.
             ops.store(unsafe { ops.load_ptr(from) }, to);
             from = from.wrapping_add(step);
         }

@@ -34,8 +34,9 @@ struct Sums([f32; TILE_LEN]);
 
 /// A part of a convolution for one thread.
 pub(crate) struct Block<'a> {
-    /// Whole panels, of each `taps.len()` times the rows of a panel, and elements from one to the next.
+    /// Panels, of each of which the first `taps.len()` times its rows are multiplied.
     pub(crate) panels: &'a [f32],
+    /// Elements from the start of a panel to that of the next.
     pub(crate) panel: usize,
     /// Where each row of the right operand begins in `planes`.
     pub(crate) taps: &'a [usize],

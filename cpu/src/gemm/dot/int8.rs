@@ -1,6 +1,6 @@
 //! Products of 8-bit integers with the processor's dot products of four bytes, a strip of rows against panels of columns.
-//! A constant right operand is packed once. Where the processor has no such products, those of pairs (`pairs`) take their
-//! place.
+//! A constant right operand is packed once. A processor with AVX2 but without such products multiplies
+//! pairs (`pairs`) instead.
 //!
 //! The instruction takes unsigned bytes `a` on the left and signed bytes `b` on the right, as they lie in memory; zero
 //! points come off the sums afterwards. Over the depth `k` of a row with zero point `z` and a column with `w`:

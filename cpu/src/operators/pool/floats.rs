@@ -94,11 +94,11 @@ impl Kernel for Floats {
         if let Some(flat) = Flat::new(&g, &self.op.reduction) {
             return Ok(Prepared { state: Some(Box::new(flat)), scratch: 0 });
         }
-        if let Some(halved) = Halved::new(&g, &self.op.reduction) {
-            return Ok(Prepared { state: Some(Box::new(halved)), scratch: 0 });
-        }
         if g.strides.last() == Some(&2) && g.output.last().is_some_and(|&line| line >= LONG) {
             return self.long.prepare(inputs, outputs);
+        }
+        if let Some(halved) = Halved::new(&g, &self.op.reduction) {
+            return Ok(Prepared { state: Some(Box::new(halved)), scratch: 0 });
         }
         let counts = counts(&g, &self.op.reduction);
         let table = PatchTable::new(&g);

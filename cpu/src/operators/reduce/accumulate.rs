@@ -86,7 +86,6 @@ accumulate! {
 
 type RowLoop<W, A> = fn(&[W], A, A) -> A;
 type ColumnLoop<W, A> = fn(&[W], &mut [A], &[A]);
-
 type SeveralLoop<A> = fn([&[f32]; TOGETHER], &mut [A]);
 
 /// One pass of a reduction.

@@ -1,6 +1,7 @@
-//! Convolutions with a constant weight where the processor has no dot products of four bytes: by products of pairs
-//! (`gemm::dot::pairs`), weights on the left and dot groups of four neighbouring channels on the right. The image becomes
-//! planes of dot groups; a thread gathers what some positions read, and multiplies it with all weights.
+//! Convolutions with a constant weight where there are no dot products of four bytes (the processor has none, or the image
+//! has more than two axes): by products of pairs (`gemm::dot::pairs`), weights on the left and dot groups of four neighbouring
+//! channels on the right. The image becomes planes of dot groups; a thread gathers what some positions read, and multiplies it
+//! with all weights.
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use crate::kernel::{KernelContext, NodeContext};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{Parts, split_mut};
+use crate::loops::quantization::whole;
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
 use crate::ops::OpError;
@@ -54,8 +56,8 @@ pub(crate) struct Plan {
 }
 
 impl PairRows {
-    /// `None` where there is none: the weight or its zero points are not known, these are not 0, channels come last, or the
-    /// processor has other ways.
+    /// `None` where there is none: the weight or its zero points are not known, these are not 0, channels come last, the
+    /// weight is empty or its rows are longer than `pairs::DEEPEST`, or the processor has no AVX2.
     pub(crate) fn new(node: &NodeContext<'_>, op: &QuantizedConv) -> Result<Option<Self>, OpError> {
         let known = node.constant(op.weight());
         let Some(w) = known.filter(|w| pairs::available() && !op.channels_last && w.shape().len() > 2) else {
@@ -356,6 +358,7 @@ impl Loop for AddRest<'_> {
     }
 }
 
+/// Adds what the sums of a row begin with.
 struct Begin<'a> {
     sums: &'a mut [i32],
     first: i32,
@@ -390,8 +393,7 @@ impl Loop for Requantize<'_> {
             let x = sum as f32 * factor;
             let x = if x > least { x } else { least };
             let x = if x < least + 255.0 { x } else { least + 255.0 };
-            // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
-            *y = ((x + 12_582_912.0).to_bits() as i32 + zero) as u8;
+            *y = (whole(x) + zero) as u8;
         }
     }
 }

@@ -106,7 +106,6 @@ fn constant_weights_change_nothing() {
     }
 }
 
-/// With a residual, rounded twice: as QLinearConv and QLinearAdd one after the other.
 /// Weights few of which are large, which some processors multiply apart from the others.
 #[test]
 fn some_large_weights_change_nothing() {
@@ -122,29 +121,42 @@ fn some_large_weights_change_nothing() {
         });
         assert_eq!(got, want, "{m} × {k} × {n}");
     }
-    for (channels, outputs, group, kernel, stride) in
-        [(12, 10, 1, 3, 1), (8, 6, 2, 3, 2), (5, 9, 1, 1, 1), (16, 33, 1, 1, 2)]
-    {
-        let shape = [outputs, channels / group, kernel, kernel];
+    // Volumes have no dot products of four bytes on any processor.
+    for (channels, outputs, group, kernel, stride, image) in [
+        (12, 10, 1, 3, 1, &[9, 23][..]),
+        (8, 6, 2, 3, 2, &[9, 23]),
+        (5, 9, 1, 1, 1, &[9, 23]),
+        (16, 33, 1, 1, 2, &[9, 23]),
+        (6, 9, 1, 3, 1, &[4, 5, 19]),
+        (10, 6, 2, 3, 2, &[5, 4, 7]),
+        (5, 7, 1, 1, 1, &[2, 3, 11]),
+    ] {
+        let axes = image.len();
+        let shape = [&[outputs, channels / group][..], &vec![kernel; axes]].concat();
+        let x = [&[2, channels][..], image].concat();
         let inputs = [
-            t(&[2, channels, 9, 23], &bytes(2 * channels * 9 * 23)),
+            t(&x, &bytes(x.iter().product())),
             t(&shape, &weights(shape.iter().product())),
             t(&[], &[100u8]),
         ];
         let pad = kernel as i64 / 2;
         let attributes = [
             ("group", Attribute::Int(group as i64)),
-            ("pads", Attribute::Ints(vec![pad; 4])),
-            ("strides", Attribute::Ints(vec![stride; 2])),
+            ("pads", Attribute::Ints(vec![pad; 2 * axes])),
+            ("strides", Attribute::Ints(vec![stride; axes])),
         ];
         let [want, got] = [&[][..], &[1]].map(|constants| {
             let out = run_constant("", "ConvInteger", 10, &attributes, &inputs, constants, 1).unwrap();
             elements::<i32>(&out[0])
         });
-        assert_eq!(got, want, "{channels} to {outputs} channels, kernel {kernel}, stride {stride}");
+        assert_eq!(
+            got, want,
+            "{channels} to {outputs} channels, kernel {kernel}, stride {stride}, {image:?}"
+        );
     }
 }
 
+/// With a residual, rounded twice: as QLinearConv and QLinearAdd one after the other.
 #[test]
 fn a_residual_is_added_as_by_an_operator_of_its_own() {
     fn check<T: Element>(

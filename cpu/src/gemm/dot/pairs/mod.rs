@@ -29,7 +29,7 @@ pub(crate) fn available() -> bool {
     false
 }
 
-/// What was cut off a weight: in the dot group at a depth, of a panel's column (or row), one byte.
+/// What was cut off one weight: the byte `byte` of the dot group at `depth`, in column `column` of a panel (row of a strip).
 #[derive(Clone, Copy)]
 pub(crate) struct Rest {
     pub(crate) depth: usize,

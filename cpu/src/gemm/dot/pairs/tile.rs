@@ -210,7 +210,10 @@ mod tests {
                     tiles.push(x86::avx2::<$rows, 2, $signed, $cut>);
                     tiles.push(x86::avx2::<$rows, 4, $signed, $cut>);
                 }
-                if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
+                if is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                {
                     tiles.push(x86::avx512::<$rows, 1, $signed, $cut>);
                     tiles.push(x86::avx512::<$rows, 2, $signed, $cut>);
                 }
