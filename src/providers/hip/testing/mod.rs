@@ -118,7 +118,8 @@ pub(super) fn both_in(
 /// RUKH_HIP_LIBRARY names the device's runtime: RUKH_REQUIRE_HIP alone asks for what needs no device too.
 pub(crate) fn no_device() -> bool {
     let Some(reason) = missing() else { return false };
-    let required = ["RUKH_REQUIRE_HIP", "RUKH_HIP_LIBRARY"].iter().all(|name| std::env::var_os(name).is_some());
+    let required =
+        ["RUKH_REQUIRE_HIP", "RUKH_HIP_LIBRARY"].iter().all(|name| std::env::var_os(name).is_some());
     assert!(!required, "RUKH_REQUIRE_HIP and RUKH_HIP_LIBRARY are set, and: {reason}");
     println!("skipped: {reason}");
     true
