@@ -88,7 +88,9 @@ def compare(found, wanted, what):
     for i, (a, b) in enumerate(zip(found, wanted, strict=True)):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{what}: output {i}"
         if b.dtype.kind == "f":
-            a, b, limit = a.astype(np.float64), b.astype(np.float64), TOLERANCE[b.dtype]
+            # There an engine may round A to bytes, and the other not.
+            limit = 1e-2 if "A in bytes" in what else TOLERANCE[b.dtype]
+            a, b = a.astype(np.float64), b.astype(np.float64)
             largest = max(1.0, np.abs(b).max(initial=0.0))
             np.testing.assert_allclose(a, b, rtol=0, atol=limit * largest, err_msg=f"{what}: output {i}")
         else:
