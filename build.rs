@@ -36,8 +36,10 @@ const FOLD: &str = "-Wl,--icf=all";
 /// Whether the linker knows that option, which LLVM's, gold and mold do and GNU's and Windows' do not: links a library of
 /// nothing with it.
 fn linker_folds(out: &Path) -> bool {
-    let source = out.join("folds.rs");
-    let Ok(()) = fs::write(&source, "") else { return false };
+    // A folder that is removed afterwards: the library of nothing takes megabytes.
+    let out = out.join("folds");
+    let source = out.join("nothing.rs");
+    let Ok(()) = fs::create_dir_all(&out).and_then(|()| fs::write(&source, "")) else { return false };
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let flags = flags.split('\u{1f}').filter(|flag| !flag.is_empty());
     let linker = env::var("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}"));
@@ -47,8 +49,11 @@ fn linker_folds(out: &Path) -> bool {
         .args(linker.ok())
         .arg("--target")
         .arg(env::var_os("TARGET").expect("cargo sets TARGET"));
-    rustc.args(["--crate-type=cdylib", &format!("-Clink-arg={FOLD}"), "--out-dir"]).arg(out).arg(&source);
-    rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    rustc.args(["--crate-type=cdylib", &format!("-Clink-arg={FOLD}"), "--out-dir"]).arg(&out).arg(&source);
+    let folds = rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    // What cannot be removed is in nobody's way.
+    let _ = fs::remove_dir_all(&out);
+    folds
 }
 
 /// While the version is 0.x, a program that asks for 0.N takes any 0.N of at least its patch number.

@@ -33,7 +33,7 @@ constexpr u32 COLUMNS = 16, TEAMS = GROUP / COLUMNS;
 // Rows of the state that a work item has in registers, and that all teams have.
 constexpr u32 ROWS = 16, HELD_ROWS = ROWS * TEAMS;
 
-// As load_as and store_as, of f32 and the half types alone, which is less code.
+// As load_number and store_number (rows.h), which are a tenth more machine code here.
 DEVICE f32 load(u64 from, u32 type, u64 at) {
   if (type == F32) return ((const GLOBAL f32 *)from)[at];
   u16 raw = ((const GLOBAL u16 *)from)[at];
