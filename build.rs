@@ -50,7 +50,8 @@ fn linker_folds(out: &Path) -> bool {
         .arg("--target")
         .arg(env::var_os("TARGET").expect("cargo sets TARGET"));
     rustc.args(["--crate-type=cdylib", &format!("-Clink-arg={FOLD}"), "--out-dir"]).arg(&out).arg(&source);
-    let folds = rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    let folds =
+        rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     // What cannot be removed is in nobody's way.
     let _ = fs::remove_dir_all(&out);
     folds

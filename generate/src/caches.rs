@@ -52,7 +52,7 @@ impl Caches {
         }
         let decoder = &model.folder.model.decoder;
         let length = if shared { max_length } else { 0 };
-        let shape = [sequences, decoder.num_key_value_heads, length, decoder.head_size].map(|n| n as i64);
+        let shape = [sequences, decoder.num_key_value_heads, length, model.cache_columns].map(|n| n as i64);
         let environment = &model.environment;
         let buffer = |_| match model.device.filter(|_| shared) {
             Some(device) => Value::device(environment, device, model.cache_element, &shape),

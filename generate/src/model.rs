@@ -20,6 +20,8 @@ pub(crate) struct Model {
     pub(crate) logits: Port,
     pub(crate) caches: Vec<Cache>,
     pub(crate) cache_element: Element,
+    /// Elements of a row of a cache.
+    pub(crate) cache_columns: usize,
     /// Whether every layer's attention may write its keys behind those that its buffer has.
     pub(crate) shareable: bool,
     /// The device whose memory caches belong in; `None` for the host's.
@@ -53,10 +55,12 @@ impl Model {
         let caches = caches(&folder, &session)?;
         check_inputs(&session, [Some(&ids), mask.as_ref(), positions.as_ref()], &caches)?;
         let first = input(&session, &caches[0].past)?;
-        let Some(cache_element) = first.element.filter(is_float) else {
+        let cache = first.element.and_then(|element| Some((element, columns(element, decoder.head_size)?)));
+        let Some((cache_element, cache_columns)) = cache else {
             fail!(
                 Unsupported,
-                "input {}: caches of this type are not supported; f32, f16 and bf16 are",
+                "input {}: caches of this type are not supported; f32, f16, bf16, int8, float8e4m3fn, and uint8 for two \
+                 numbers of 4 bits are",
                 first.name
             );
         };
@@ -77,6 +81,7 @@ impl Model {
             logits,
             caches,
             cache_element,
+            cache_columns,
             shareable,
             device,
             environment,
@@ -140,6 +145,15 @@ fn integers(port: &Port) -> Result<()> {
 }
 
 /// Whether caches and scores may be of this type.
+/// Elements that a cache needs for a row of a head, or `None` for a type that no cache has.
+fn columns(element: Element, head_size: usize) -> Option<usize> {
+    match element {
+        Element::U8 => Some(head_size / 2),
+        Element::I8 | Element::F8E4M3Fn => Some(head_size),
+        other => is_float(&other).then_some(head_size),
+    }
+}
+
 fn is_float(element: &Element) -> bool {
     matches!(element, Element::F32 | Element::F16 | Element::Bf16)
 }
@@ -174,17 +188,19 @@ fn caches(folder: &Folder, session: &Session) -> Result<Vec<Cache>> {
             (&decoder.inputs.past_value_names, &decoder.outputs.present_value_names),
         ] {
             let [past, present] = [past, present].map(|name| name.replace("%d", &layer.to_string()));
-            let shape = input(session, &past)?.dims();
+            let port = input(session, &past)?;
+            let shape = port.dims();
             output(session, &present)?;
-            let wanted = [(1, decoder.num_key_value_heads), (3, decoder.head_size)];
+            let row = port.element.and_then(|element| columns(element, decoder.head_size));
+            let row = row.unwrap_or(decoder.head_size);
+            let wanted = [(1, decoder.num_key_value_heads), (3, row)];
             for (axis, size) in wanted {
                 let given = shape.get(axis).copied().unwrap_or(-1);
                 if shape.len() != 4 || (given >= 0 && given != size as i64) {
                     fail!(
                         InvalidModel,
-                        "input {past}: its shape {shape:?} does not fit genai_config.json, by which it is [batch, {}, length, {}]",
-                        decoder.num_key_value_heads,
-                        decoder.head_size
+                        "input {past}: its shape {shape:?} does not fit genai_config.json, by which it is [batch, {}, length, {row}]",
+                        decoder.num_key_value_heads
                     );
                 }
             }

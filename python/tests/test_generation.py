@@ -103,20 +103,24 @@ def test_errors_are_exceptions(tmp_path):
         generator.append([-4])
 
 
+# The type of numbers, bits of weights, attention, bits of its caches.
 VARIANTS = [
-    ("f32", 0, "group"),
-    ("f32", 4, "group"),
-    ("f32", 8, "group"),
-    ("f16", 0, "group"),
-    ("f32", 0, "multi"),
-    ("f32", 4, "multi"),
+    ("f32", 0, "group", 0),
+    ("f32", 4, "group", 0),
+    ("f32", 8, "group", 0),
+    ("f16", 0, "group", 0),
+    ("f32", 0, "multi", 0),
+    ("f32", 4, "multi", 0),
+    ("f32", 0, "group", 8),
+    ("f32", 0, "group", 4),
 ]
 
 
-@pytest.mark.parametrize("kind,bits,attention", VARIANTS)
-def test_scores_of_random_models_are_onnx_runtimes(tmp_path, kind, bits, attention):
+@pytest.mark.parametrize("kind,bits,attention,cache_bits", VARIANTS)
+def test_scores_of_random_models_are_onnx_runtimes(tmp_path, kind, bits, attention, cache_bits):
     shape = language_models.PRESETS["tiny"]
     shape = language_folder.Shape(**{**vars(shape), "type": kind, "bits": bits, "attention": attention})
+    shape.cache_bits, shape.cache_scale = cache_bits, 0.5 / 2 ** max(cache_bits - 1, 0)
     shape.context, shape.bos, shape.eos = 64, 0, shape.vocab - 1
     if attention == "multi":
         shape.kv_heads = shape.heads
@@ -140,9 +144,10 @@ def last_scores(session, tokens, shape):
     feeds = {"input_ids": np.array([tokens]), "attention_mask": np.ones((1, len(tokens)), np.int64)}
     if shape.attention == "multi":
         feeds["position_ids"] = np.arange(len(tokens))[None]
-    dtype = language_folder.ELEMENTS[language_folder.TYPES[shape.type]]
+    kind, columns = language_folder.cache_row(shape)
+    dtype = language_folder.ELEMENTS[kind]
     for layer in range(shape.layers):
         for part in ("key", "value"):
-            empty = np.zeros((1, shape.kv_heads, 0, shape.head_size), dtype)
+            empty = np.zeros((1, shape.kv_heads, 0, columns), dtype)
             feeds[f"past_key_values.{layer}.{part}"] = empty
     return session.run(["logits"], feeds)[0][0, -1].astype(np.float32)

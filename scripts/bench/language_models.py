@@ -3,7 +3,8 @@
 
     language_models.py FOLDER [--preset tiny|1b|8b] [--type f16|f32|bf16] [--bits 0|2|4|8] [--block-size 32]
                        [--context 2048] [--layers N] [--hidden N] [--intermediate N] [--heads N] [--kv-heads N]
-                       [--head-size N] [--vocab N] [--attention group|multi] [--accuracy-level N] [--seed N]
+                       [--head-size N] [--vocab N] [--attention group|multi] [--cache-bits 0|4|8]
+                       [--accuracy-level N] [--seed N]
 
 A folder is like those of onnxruntime-genai's model builder: genai_config.json, model.onnx, model.onnx.data, and a
 tokenizer that has a token for each byte. The presets have the shapes of Llama 3's models with 1 and 8 billion
@@ -48,6 +49,9 @@ def main() -> None:
             setattr(shape, name, getattr(arguments, name))
     shape.type, shape.bits, shape.block = arguments.type, arguments.bits, arguments.block_size
     shape.attention, shape.theta = arguments.attention, 500000.0
+    shape.cache_bits = arguments.cache_bits
+    # Keys and values are sums of `hidden` products with weights, of rows of mean square 1.
+    shape.cache_scale = 4 * DEVIATION * shape.hidden**0.5 / 2 ** max(shape.cache_bits - 1, 0)
     # What the model builder writes for CPUs: activations of products with packed weights may have 8 bits.
     default = 4 if arguments.type == "f32" else 0
     shape.accuracy = default if arguments.accuracy_level is None else arguments.accuracy_level
@@ -120,6 +124,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--bits", type=int, choices=[0, 2, 4, 8], default=0)
     parser.add_argument("--block-size", type=int, default=32)
     parser.add_argument("--attention", choices=["group", "multi"], default="group")
+    parser.add_argument("--cache-bits", type=int, choices=[0, 4, 8], default=0, help="0: caches of --type")
     parser.add_argument("--accuracy-level", type=int)
     parser.add_argument("--seed", type=int, default=1)
     for name in ("layers", "hidden", "intermediate", "heads", "kv-heads", "head-size", "vocab", "context"):

@@ -27,6 +27,7 @@ ELEMENTS = {
     TensorProto.FLOAT16: np.dtype(np.float16),
     TensorProto.BFLOAT16: np.dtype(np.uint16),
     TensorProto.UINT8: np.dtype(np.uint8),
+    TensorProto.INT8: np.dtype(np.int8),
 }
 # Where a tensor starts in the file, so that it can be mapped.
 ALIGNMENT = 4096
@@ -53,12 +54,22 @@ class Shape:
     # "group": GroupQueryAttention, present and past in one buffer; "multi": MultiHeadAttention, whose present is
     # past and the new keys, and which has as many heads of keys as of queries.
     attention: str = "group"
+    # 0: caches of `type`; else the bits of what GroupQueryAttention keeps, and what that is multiplied with.
+    cache_bits: int = 0
+    cache_scale: float = 0.05
     theta: float = 10000.0
     epsilon: float = 1e-5
     bos: int = 1
     eos: int | list[int] = 2
     # Keys of "search" in genai_config.json that differ from the defaults.
     search: dict[str, Any] = field(default_factory=dict)
+
+
+def cache_row(shape: Shape) -> tuple[int, int]:
+    """The type of caches, and the elements of a row of a head."""
+    if shape.cache_bits == 4:
+        return TensorProto.UINT8, shape.head_size // 2
+    return TensorProto.INT8 if shape.cache_bits else TYPES[shape.type], shape.head_size
 
 
 # The elements of a tensor of this name, dimensions and type of ONNX, in pieces.
@@ -140,6 +151,8 @@ class Graph:
         shape = self.shape
         if shape.attention == "multi" and shape.kv_heads != shape.heads:
             raise ValueError("MultiHeadAttention has as many heads of keys as of queries")
+        if shape.attention == "multi" and shape.cache_bits:
+            raise ValueError("MultiHeadAttention has caches of numbers")
         self.input("input_ids", TensorProto.INT64, ["batch_size", "sequence_length"])
         self.input("attention_mask", TensorProto.INT64, ["batch_size", "total_sequence_length"])
         if shape.attention == "multi":
@@ -174,13 +187,18 @@ class Graph:
         for kind in ("key", "value"):
             past.append(f"past_key_values.{layer}.{kind}")
             present.append(f"present.{layer}.{kind}")
-            dims = ["batch_size", shape.kv_heads, "past_sequence_length", shape.head_size]
-            self.input(past[-1], self.type, dims)
-            self.output(present[-1], self.type, dims[:2] + ["total_sequence_length"] + dims[3:])
+            kind, columns = cache_row(shape)
+            dims = ["batch_size", shape.kv_heads, "past_sequence_length", columns]
+            self.input(past[-1], kind, dims)
+            self.output(present[-1], kind, dims[:2] + ["total_sequence_length"] + dims[3:])
         result = f"/{at}/output_0"
         scale = shape.head_size**-0.5
         if shape.attention == "group":
             inputs = [q, k, v, *past, "seqlens_k", "total_length", "cos_cache", "sin_cache"]
+            quantized = {}
+            if shape.cache_bits:
+                inputs += ["", "", "", "cache_scale", "cache_scale"]
+                quantized = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": shape.cache_bits}
             self.nodes.append(
                 helper.make_node(
                     "GroupQueryAttention",
@@ -193,6 +211,7 @@ class Graph:
                     scale=scale,
                     do_rotary=1,
                     rotary_interleaved=0,
+                    **quantized,
                 )
             )
         else:
@@ -289,6 +308,9 @@ class Graph:
         angles = np.arange(shape.context, dtype=np.float64)[:, None] * frequencies
         for name, table in (("cos_cache", np.cos(angles)), ("sin_cache", np.sin(angles))):
             self.store(name, [shape.context, half], self.type, [encoded(table, self.type)])
+        if shape.cache_bits:
+            scale = [np.array([shape.cache_scale], np.float32)]
+            self.store("cache_scale", [1], TensorProto.FLOAT, scale)
         if shape.attention == "multi":
             self.node("Cast", ["attention_mask"], "/mask/Cast", "attention_mask_i32", to=TensorProto.INT32)
 

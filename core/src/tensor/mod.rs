@@ -18,7 +18,7 @@ pub use element::{Bool, Element, ElementType, F4E2M1, I2, I4, U2, U4};
 pub use float8::{F6E2M3, F6E3M2, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0};
 pub use half::{bf16, f16};
 pub use value::{MapKeys, Tensor, Value, ValueRef, ValueType};
-pub use view::{TensorView, TensorViewMut, bytes_of};
+pub use view::{TensorView, TensorViewMut, bytes_of, bytes_of_mut};
 
 pub type C64 = num_complex::Complex<f32>;
 pub type C128 = num_complex::Complex<f64>;

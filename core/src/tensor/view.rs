@@ -94,6 +94,12 @@ pub fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
+/// The bytes of a slice of elements, to be written.
+pub fn bytes_of_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
+    // SAFETY: as above, and every bit pattern of an Element is valid.
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), size_of_val(elements)) }
+}
+
 fn check(ty: ElementType, shape: &[usize], bytes: &[u8]) {
     let size = ty.size();
     assert!(size != 0, "strings have no view");

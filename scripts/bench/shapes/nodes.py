@@ -88,6 +88,9 @@ def generating() -> Iterator[Case]:
             name = f"{heads} heads of {size} share {kv_heads}, {keys} keys {kind}"
             case = (heads, kv_heads, size, keys, np.dtype(kind))
             yield Case("GroupQueryAttention", name, lambda g, case=case: cached(g, *case))
+    for bits, scales in ((8, 1), (8, 8 * 64), (4, 8 * 64)):
+        name = f"32 heads of 64 share 8, 2048 keys of {bits} bits, {scales} scales"
+        yield Case("GroupQueryAttention", name, lambda g, a=(bits, scales): quantized_cache(g, *a))
 
 
 def halves(g: Graph, m: int, k: int, n: int) -> str:
@@ -102,6 +105,20 @@ def cached(g: Graph, heads: int, kv_heads: int, size: int, keys: int, kind: np.d
     lengths = g.constant([keys - 1], np.int32), g.constant(keys, np.int32)
     sizes = {"num_heads": heads, "kv_num_heads": kv_heads}
     y = g.node("GroupQueryAttention", *new, *past, *lengths, domain=MICROSOFT, outputs=3, **sizes)
+    return [y, f"{y}.1", f"{y}.2"]
+
+
+def quantized_cache(g: Graph, bits: int, scales: int) -> list[str]:
+    """One query, 2048 keys of which all but one are in the caches."""
+    new = [g.input(1, 1, n * 64) for n in (32, 8, 8)]
+    kept = (g.input(1, 8, 2048, 64 * bits // 8, dtype=np.int8 if bits == 8 else np.uint8) for _ in range(2))
+    lengths = g.constant([2047], np.int32), g.constant(2048, np.int32)
+    scale = g.constant(np.full(scales, 0.02, np.float32))
+    kind = "PER_TENSOR" if scales == 1 else "PER_CHANNEL"
+    types = {"k_quant_type": kind, "v_quant_type": kind, "kv_cache_bit_width": bits}
+    inputs = [*new, *kept, *lengths, *[""] * 5, scale, scale]
+    sizes = {"num_heads": 32, "kv_num_heads": 8}
+    y = g.node("GroupQueryAttention", *inputs, domain=MICROSOFT, outputs=3, **sizes, **types)
     return [y, f"{y}.1", f"{y}.2"]
 
 

@@ -39,11 +39,7 @@ const NOTES: &[(&str, &str, &str)] = &[
     ),
     ("com.microsoft", "Attention", "without `do_rotary`"),
     ("com.microsoft", "BeamSearch", "`model_type` 0 and 1; without the outputs of Whisper"),
-    (
-        "com.microsoft",
-        "GroupQueryAttention",
-        "caches are floats (`k_quant_type`, `v_quant_type` NONE); without `sliding_window_cache`",
-    ),
+    ("com.microsoft", "GroupQueryAttention", "without `sliding_window_cache`"),
     (
         "com.microsoft",
         "MatMulBlockQuantizedFp4Weight",

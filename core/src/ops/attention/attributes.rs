@@ -31,16 +31,3 @@ pub(super) fn read_rotary(a: &AttributeReader<'_>) -> Result<Option<bool>, OpErr
     let interleaved = a.flag("rotary_interleaved", false)?;
     Ok(a.flag("do_rotary", false)?.then_some(interleaved))
 }
-
-/// Refuses caches of keys and values that are not floats.
-pub(super) fn refuse_quantized_caches(a: &AttributeReader<'_>) -> Result<(), OpError> {
-    for name in ["k_quant_type", "v_quant_type"] {
-        let given = a.string(name, "NONE")?;
-        if given != "NONE" {
-            return Err(OpError::Unsupported(format!(
-                "{name} {given}: quantized caches are not supported; allowed is NONE"
-            )));
-        }
-    }
-    Ok(())
-}

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use crate::graph::{Dim, Fact};
 
 use super::Scores;
-use super::attributes::{read_rotary, read_scale, read_shared_heads, refuse_quantized_caches};
+use super::attributes::{read_rotary, read_scale, read_shared_heads};
 use super::multi_head::{check_bias, check_split};
+use super::quantized_cache::{QuantizedCache, check_caches};
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
+use crate::tensor::ElementType;
 
 /// Inputs: queries (or queries, keys and values side by side), keys, values, caches of keys and values,
 /// the index of each sample's last key, the longest total length, cosines, sines, positions, attention
@@ -31,6 +33,8 @@ pub struct GroupQueryAttention {
     pub scores: Option<Scores>,
     /// Added to the mean square of the rows that are normalised.
     pub norm_epsilon: f32,
+    /// How the caches are kept where they are not of the type of the queries.
+    pub cache: Option<QuantizedCache>,
 }
 
 impl GroupQueryAttention {
@@ -77,10 +81,11 @@ impl Operator for GroupQueryAttention {
                 cx.equal(i, "its length", &size, &weight[0])?;
             }
         }
+        let row = check_caches(cx, self.cache, self.kv_heads, &size)?;
         let total = cx.ints(6).and_then(|n| n.first().cloned());
         let mut capacity = total.clone();
         if let Some(past) = cx.shape_of_rank(3, 4)? {
-            for (i, want) in [(0, batch), (1, &kv_heads), (3, &size)] {
+            for (i, want) in [(0, batch), (1, &kv_heads), (3, &row)] {
                 cx.equal(3, &format!("its dimension {i}"), want, &past[i])?;
             }
             if let Some(values) = cx.shape_of_rank(4, 4)? {
@@ -94,7 +99,7 @@ impl Operator for GroupQueryAttention {
         check_bias(cx, 10, fit, total.as_ref())?;
         let capacity = capacity.unwrap_or_else(|| cx.unknown());
         let total = total.unwrap_or_else(|| cx.unknown());
-        let present = vec![batch.clone(), kv_heads, capacity, size.clone()];
+        let present = vec![batch.clone(), kv_heads, capacity, row];
         cx.set_shape(0, vec![batch.clone(), rows.clone(), heads.mul(&size)]);
         cx.set_shape(1, present.clone());
         cx.set_shape(2, present);
@@ -128,8 +133,6 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     if !causal && window.is_some() {
         return Err(OpError::attribute("local_window_size", "without causal it must be -1"));
     }
-    refuse_quantized_caches(a)?;
-    a.ignore("kv_cache_bit_width");
     if a.flag("sliding_window_cache", false)? {
         return Err(OpError::Unsupported("sliding_window_cache is not supported".into()));
     }
@@ -153,17 +156,21 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
         rotary: read_rotary(a)?,
         scores,
         norm_epsilon: a.float("qk_norm_epsilon", 1e-6)?,
+        cache: QuantizedCache::read(a)?,
     }))
 }
 
 pub(in crate::ops) const DECLARATIONS: &[Declaration] = &[Declaration::new(
     "GroupQueryAttention",
     &[1],
-    "query:T, key?:T, value?:T, past_key?:T, past_value?:T, seqlens_k:int32, total_sequence_length:int32, \
+    "query:T, key?:T, value?:T, past_key?:C, past_value?:C, seqlens_k:int32, total_sequence_length:int32, \
      cos_cache?:T, sin_cache?:T, position_ids?:int64, attention_bias?:T, head_sink?:T, k_scale?:float, \
      v_scale?:float, q_norm_weight?:T, k_norm_weight?:T \
-     -> output:T, present_key?:T, present_value?:T, output_qk?:T",
-    &[("T", Types::FLOAT)],
+     -> output:T, present_key?:C, present_value?:C, output_qk?:T",
+    &[
+        ("T", Types::FLOAT),
+        ("C", Types::FLOAT.and(Types::of(&[ElementType::I8, ElementType::U8, ElementType::F8E4M3FN]))),
+    ],
     parse,
 )
 .shape_inputs(&[6])

@@ -6,6 +6,7 @@ pub mod group_query;
 pub mod multi_head;
 pub mod packed;
 pub mod paged;
+pub mod quantized_cache;
 pub mod recurrent;
 pub mod rotary;
 pub mod sparse;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::graph::Dim;
 
-use super::attributes::{read_rotary, read_scale, read_shared_heads, refuse_quantized_caches};
+use super::attributes::{read_rotary, read_scale, read_shared_heads};
 use super::multi_head::check_split;
 use crate::ops::{AttributeReader, Declaration, Infer, OpError, Operator, Types};
 use crate::tensor::ElementType;
@@ -229,6 +229,19 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
 }
 
 const FLOATS: Types = Types::of(&[ElementType::F32, ElementType::F16, ElementType::BF16]);
+
+/// Refuses caches of keys and values that are not floats.
+fn refuse_quantized_caches(a: &AttributeReader<'_>) -> Result<(), OpError> {
+    for name in ["k_quant_type", "v_quant_type"] {
+        let given = a.string(name, "NONE")?;
+        if given != "NONE" {
+            return Err(OpError::Unsupported(format!(
+                "{name} {given}: quantized caches are not supported; allowed is NONE"
+            )));
+        }
+    }
+    Ok(())
+}
 
 pub(in crate::ops) const DECLARATIONS: &[Declaration] = &[Declaration::new(
     "PagedAttention",

@@ -9,7 +9,7 @@ use num_traits::{AsPrimitive, Float, Zero};
 use crate::ops::attention::Scores;
 use crate::threads::Pool;
 
-use super::problem::{Problem, ScoreOutput, Sink};
+use super::problem::{Cached, Problem, ScoreOutput, Sink};
 use super::softmax_step::{Times, softmax_step};
 use super::{few_queries, halves};
 use crate::gemm::{Activate, Compute, Matrix, Shared, Store, multiply_block};
@@ -92,7 +92,10 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
         Some(_) => (rows.len(), 0..p.keys),
         None => (rows.len(), p.mask.visible(batch, rows.clone(), p.keys)),
     };
-    let copies = if T::SAME && T::Compute::ANY_STRIDES { [0, 0] } else { [step * p.size, step * p.v_size] };
+    let copied = |of: &Cached<'_, T>, size: usize| {
+        if of.converts() || !T::Compute::ANY_STRIDES { step * size } else { 0 }
+    };
+    let copies = [copied(&p.k, p.size), copied(&p.v, p.v_size)];
     let packed = m > PACKED;
     let room = |depth, columns| if packed { Shared::<T::Compute>::scratch_len(depth, columns) } else { 0 };
     let shared = [room(p.size, step), room(step, p.v_size)];
@@ -159,19 +162,18 @@ fn keys_of<'a, T: Store<Compute: Activate + AsPrimitive<f64>>>(
     rows: std::ops::Range<usize>,
     copy: &'a mut [T::Compute],
 ) -> Matrix<'a, T::Compute> {
-    let keys = p.k.from(batch, kv_head, rows.start);
-    match T::same(keys) {
-        Some(keys) if T::Compute::ANY_STRIDES => {
-            Matrix { data: keys, row_stride: 1, column_stride: p.k.strides[2] }
-        }
-        _ => {
-            let n = rows.len();
-            for (j, row) in (0..n).map(|j| (j, &keys[j * p.k.strides[2]..][..p.size])) {
+    let n = rows.len();
+    let rows_of = match &p.k {
+        Cached::Numbers(keys) if !T::SAME || !T::Compute::ANY_STRIDES => {
+            let data = keys.from(batch, kv_head, rows.start);
+            for (j, row) in (0..n).map(|j| (j, &data[j * keys.strides[2]..][..p.size])) {
                 row.iter().enumerate().for_each(|(i, x)| copy[i * n + j] = x.load());
             }
-            Matrix::new(copy, n)
+            return Matrix::new(copy, n);
         }
-    }
+        keys => keys.rows([batch, kv_head, rows.start], (n, p.size), copy),
+    };
+    Matrix { data: rows_of.data, row_stride: 1, column_stride: rows_of.stride }
 }
 
 /// Values: where they lie, or from a copy.
@@ -182,17 +184,8 @@ fn values_of<'a, T: Store<Compute: Activate + AsPrimitive<f64>>>(
     rows: std::ops::Range<usize>,
     copy: &'a mut [T::Compute],
 ) -> Matrix<'a, T::Compute> {
-    let values = p.v.from(batch, kv_head, rows.start);
-    match T::same(values) {
-        Some(values) => Matrix { data: values, row_stride: p.v.strides[2], column_stride: 1 },
-        None => {
-            for (j, out) in copy.chunks_exact_mut(p.v_size.max(1)).take(rows.len()).enumerate() {
-                let row = &values[j * p.v.strides[2]..][..p.v_size];
-                out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load());
-            }
-            Matrix::new(copy, p.v_size)
-        }
-    }
+    let values = p.v.rows([batch, kv_head, rows.start], (rows.len(), p.v_size), copy);
+    Matrix { data: values.data, row_stride: values.stride, column_stride: 1 }
 }
 
 /// Makes the weights of some keys of a row's scores, and brings its maximum, sum and output to the new maximum. Stages of

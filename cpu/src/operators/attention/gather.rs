@@ -6,7 +6,7 @@ use num_traits::AsPrimitive;
 use crate::tensor::{TensorView, TensorViewMut};
 use crate::threads::Pool;
 
-use super::problem::{Heads, head_strides};
+use super::heads::{Heads, head_strides};
 use crate::gemm::{Activate, Store};
 use crate::kernel::KernelContext;
 use crate::loops::parallel::split_mut;

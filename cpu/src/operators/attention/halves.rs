@@ -7,7 +7,8 @@ use crate::tensor::bf16;
 use crate::threads::Pool;
 
 use super::exponentials::rounded_exponentials;
-use super::problem::{Heads, Problem, Sink};
+use super::heads::Heads;
+use super::problem::{Problem, Sink};
 use super::softmax_step::{Times, softmax_step};
 use crate::gemm::{Activate, Bf16Pair, COLUMNS, DotGroup, Store, panel_product};
 use crate::loops::half_types::narrow_bfloat16;
@@ -25,8 +26,13 @@ const FEWEST: usize = 4;
 
 /// Computes the attention into `y`; tells whether it did, which asks for bfloat16 numbers, a processor with products
 /// of them, and some queries.
-pub(super) fn attention<T: Store>(pool: &Pool, p: &Problem<'_, T>, y: &Parts<'_, T>) -> bool {
+pub(super) fn attention<T: Store<Compute: Activate>>(
+    pool: &Pool,
+    p: &Problem<'_, T>,
+    y: &Parts<'_, T>,
+) -> bool {
     let empty = [p.batch, p.heads, p.size, p.v_size].contains(&0);
+    let (Some(k), Some(v)) = (p.k.numbers(), p.v.numbers()) else { return false };
     if !serves::<T>() || p.queries < FEWEST || empty {
         return false;
     }
@@ -38,7 +44,7 @@ pub(super) fn attention<T: Store>(pool: &Pool, p: &Problem<'_, T>, y: &Parts<'_,
     pool.for_each(p.batch * p.heads * blocks, &|task| {
         let (block, rest) = (task % blocks, task / blocks);
         let rows = block * queries..((block + 1) * queries).min(p.queries);
-        Task { p, batch: rest / p.heads, head: rest % p.heads }.run(rows, y);
+        Task { p, k, v, batch: rest / p.heads, head: rest % p.heads }.run(rows, y);
     });
     true
 }
@@ -51,6 +57,8 @@ pub(super) fn serves<T: Store>() -> bool {
 /// Some queries of one head.
 struct Task<'a, T> {
     p: &'a Problem<'a, T>,
+    k: &'a Heads<'a, T>,
+    v: &'a Heads<'a, T>,
     batch: usize,
     head: usize,
 }
@@ -74,8 +82,8 @@ impl<T: Store> Task<'_, T> {
         ];
         with_scratch(lengths, |[q, k, v, scores, weights, o]: [&mut [u32]; 6]| {
             let kv_head = self.head / (p.heads / p.kv_heads);
-            pack_keys(self.lines(&p.k, kv_head, first..first + keys, p.size), depth, k);
-            pack_values(self.lines(&p.v, kv_head, first..first + keys, p.v_size), p.v_size, pairs, v);
+            pack_keys(self.lines(self.k, kv_head, first..first + keys, p.size), depth, k);
+            pack_values(self.lines(self.v, kv_head, first..first + keys, p.v_size), p.v_size, pairs, v);
             let (scores, o) = (bytemuck::cast_slice_mut(scores), bytemuck::cast_slice_mut(o));
             for row in rows.clone().step_by(ROWS) {
                 let count = ROWS.min(rows.end - row);

@@ -19,6 +19,7 @@ mod flash;
 mod gather;
 mod group_query;
 mod halves;
+mod heads;
 mod linear;
 mod mask;
 mod multi_head;
@@ -26,6 +27,7 @@ mod padding;
 mod paged;
 mod problem;
 mod projected;
+mod quantized_cache;
 mod rotary;
 mod softmax_step;
 
@@ -41,8 +43,9 @@ use crate::loops::number::dispatch;
 use crate::loops::parallel::Parts;
 use flash::attention;
 use gather::{Convert, Operand, Past, Values, converted};
+use heads::{Heads, head_strides};
 use mask::{Lengths, Mask, MaskTensor};
-use problem::{Heads, Problem, ScoreOutput, head_strides};
+use problem::{Problem, ScoreOutput};
 
 const MICROSOFT: &str = "com.microsoft";
 
@@ -209,8 +212,8 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for AttentionKernel<
             size,
             v_size,
             q: self.heads(0, q, [heads, queries, size]),
-            k,
-            v,
+            k: k.into(),
+            v: v.into(),
             scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: self.op.softcap,
             mask: Mask {

@@ -12,9 +12,10 @@ use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 use super::extent::Extent;
 use super::flash::attention;
 use super::gather::{Operand, Past};
+use super::heads::{Heads, head_strides};
 use super::mask::{Mask, MaskTensor};
 use super::padding::Padding;
-use super::problem::{Heads, Problem, ScoreOutput, head_strides};
+use super::problem::{Problem, ScoreOutput};
 use crate::gemm::{Activate, Store};
 use crate::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
@@ -247,8 +248,8 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for MultiHead<T> {
             size,
             v_size,
             q,
-            k,
-            v,
+            k: k.into(),
+            v: v.into(),
             scale: options.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: 0.0,
             mask: Mask {

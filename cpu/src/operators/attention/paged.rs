@@ -15,8 +15,9 @@ use crate::ops::attention::paged::PagedAttention;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::flash::attention;
+use super::heads::Heads;
 use super::mask::Mask;
-use super::problem::{Heads, Problem, Sink};
+use super::problem::{Problem, Sink};
 use crate::gemm::{Activate, Store};
 use crate::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
@@ -162,8 +163,8 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Paged<T> {
                 size,
                 v_size,
                 q: Heads { data: &q.data[tokens.start * q.columns..], strides: [0, size, q.columns] },
-                k,
-                v,
+                k: k.into(),
+                v: v.into(),
                 scale: op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
                 softcap: op.softcap,
                 mask: Mask {

@@ -2,29 +2,67 @@
 
 use crate::ops::attention::Scores;
 
+use super::heads::Heads;
 use super::mask::Mask;
+use super::quantized_cache::QuantizedHeads;
+use crate::gemm::{Activate, Rows, Store};
 use crate::loops::parallel::Parts;
 
-/// A tensor `[batch, heads, rows, size]` somewhere in memory, its last dimension contiguous.
-#[derive(Clone, Copy)]
-pub(super) struct Heads<'a, T> {
-    pub(super) data: &'a [T],
-    /// Elements between batches, heads, rows.
-    pub(super) strides: [usize; 3],
+/// Keys or values: numbers where they lie, or what a quantized cache keeps.
+pub(super) enum Cached<'a, T> {
+    Numbers(Heads<'a, T>),
+    Quantized(QuantizedHeads<'a>),
 }
 
-impl<'a, T> Heads<'a, T> {
-    pub(super) fn from(&self, batch: usize, head: usize, row: usize) -> &'a [T] {
-        let [b, h, r] = self.strides;
-        &self.data[(batch * b + head * h + row * r).min(self.data.len())..]
+impl<'a, T> From<Heads<'a, T>> for Cached<'a, T> {
+    fn from(heads: Heads<'a, T>) -> Self {
+        Cached::Numbers(heads)
     }
 }
 
-/// Strides of a tensor of rank 4, or of rank 3 with the heads side by side in a row.
-pub(super) fn head_strides(rank: usize, heads: usize, rows: usize, size: usize) -> [usize; 3] {
-    match rank {
-        4 => [heads * rows * size, rows * size, size],
-        _ => [rows * heads * size, size, heads * size],
+impl<'a, T: Store<Compute: Activate>> Cached<'a, T> {
+    /// The numbers, where they are no quantized cache.
+    pub(super) fn numbers(&self) -> Option<&Heads<'a, T>> {
+        match self {
+            Cached::Numbers(heads) => Some(heads),
+            Cached::Quantized(_) => None,
+        }
+    }
+
+    /// Whether `rows` converts numbers.
+    pub(super) fn converts(&self) -> bool {
+        !T::SAME || self.numbers().is_none()
+    }
+
+    /// `count` rows of a head from `row` on, of `size` numbers; in `copy` where they must be converted.
+    pub(super) fn rows<'r>(
+        &self,
+        [batch, head, row]: [usize; 3],
+        (count, size): (usize, usize),
+        copy: &'r mut [T::Compute],
+    ) -> Rows<'r, T::Compute>
+    where
+        'a: 'r,
+    {
+        let (data, stride) = match self {
+            Cached::Numbers(heads) => (heads.from(batch, head, row), heads.strides[2]),
+            Cached::Quantized(heads) => {
+                let copy = &mut copy[..count * size];
+                heads.load([batch, head, row], copy);
+                return Rows { data: copy, stride: size, count, size };
+            }
+        };
+        if let Some(data) = T::same(data) {
+            return Rows { data, stride, count, size };
+        }
+        let copy = &mut copy[..count * size];
+        if stride == size {
+            T::load_all(&data[..count * size], copy);
+        } else {
+            let each = copy.chunks_exact_mut(size).enumerate();
+            each.for_each(|(row, copy)| T::load_all(&data[row * stride..][..size], copy));
+        }
+        Rows { data: copy, stride: size, count, size }
     }
 }
 
@@ -38,8 +76,8 @@ pub(super) struct Problem<'a, T> {
     pub(super) size: usize,
     pub(super) v_size: usize,
     pub(super) q: Heads<'a, T>,
-    pub(super) k: Heads<'a, T>,
-    pub(super) v: Heads<'a, T>,
+    pub(super) k: Cached<'a, T>,
+    pub(super) v: Cached<'a, T>,
     pub(super) scale: f32,
     pub(super) softcap: f32,
     pub(super) mask: Mask<'a>,

@@ -10,10 +10,11 @@ use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 use super::extent::Extent;
 use super::flash::attention;
 use super::gather::{Operand, Past};
+use super::heads::{Heads, head_strides};
 use super::mask::{Mask, MaskTensor};
 use super::multi_head::past_rows;
 use super::padding::Padding;
-use super::problem::{Heads, Problem, head_strides};
+use super::problem::Problem;
 use crate::gemm::{
     Activate, Addend, FusedEpilogue, InMemory, Matrix, Offsets, PackedB, Product, Right, Store, multiply,
 };
@@ -135,8 +136,8 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for Projected<T> {
             size,
             v_size,
             q: q.rows_of,
-            k,
-            v,
+            k: k.into(),
+            v: v.into(),
             scale: options.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: 0.0,
             mask: Mask {

@@ -26,7 +26,7 @@ pub(super) struct Part {
     pub(super) fresh: Heads,
     /// Where they go: without gaps, with rows for all that is to be kept.
     pub(super) out: Heads,
-    /// Whether they are queries, which come after no past in `out`.
+    /// Whether they come after no past in `out`, as queries do.
     pub(super) queries: bool,
     pub(super) past: Option<Heads>,
     /// Where the elements to add to a row of all heads begin.
@@ -122,12 +122,13 @@ impl Gather {
             addresses.push((offset_of!(GatherParams, sines), rotation.sines));
             addresses.extend(rotation.positions.map(|at| (offset_of!(GatherParams, positions), at)));
         }
-        let keys = self.parts.iter().position(|part| !part.queries);
+        // Of quantized caches the new rows alone are gathered, as queries are.
+        let keys = self.parts.iter().position(|part| !part.queries).unwrap_or(0);
         let mut groups = 0;
         for (i, part) in self.parts.iter().enumerate() {
             let from = offset_of!(GatherParams, parts) + i * size_of::<GatherPart>();
             p.parts[i] = self.part(part, from, &mut addresses);
-            if self.lengths.is_some() && keys == Some(i) {
+            if self.lengths.is_some() && keys == i {
                 p.parts[i].flags |= LENGTHS;
             }
             let items = (p.parts[i].count / u64::from(p.parts[i].step)) as usize;

@@ -12,6 +12,7 @@ use super::decode::Fresh;
 use super::gather::{Gather, Lengths, Part, Rotation};
 use super::heads::Heads;
 use super::multi_head::y;
+use super::quantized_cache::{Kept, QuantizedCache};
 use super::scores::{FirstQuery, MaskTensor, Problem, SEEN, Sink};
 use super::{decode, is_float, stage};
 
@@ -19,15 +20,19 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpErro
     let op = *node.op::<GroupQueryAttention>();
     // The CPU leaves an output of scores as it was where no attribute says what it holds.
     let plain = node.output(3).is_none() || op.scores.is_some();
-    match node.input(0).filter(|ty| is_float(*ty) && plain) {
-        Some(ty) => Ok(Box::new(GroupQuery { op, ty })),
-        None => Err(node.no_kernel()),
-    }
+    let double = |ty: ElementType| ty == ElementType::F64 && op.cache.is_some();
+    let Some(ty) = node.input(0).filter(|ty| is_float(*ty) && plain && !double(*ty)) else {
+        return Err(node.no_kernel());
+    };
+    let kept = node.input(3).or(node.output(1)).or(node.output(2)).unwrap_or(ElementType::I8);
+    Ok(Box::new(GroupQuery { op, ty, kept }))
 }
 
 struct GroupQuery {
     op: GroupQueryAttention,
     ty: ElementType,
+    /// Of the caches.
+    kept: ElementType,
 }
 
 impl HipKernel for GroupQuery {
@@ -58,6 +63,7 @@ impl HipKernel for GroupQuery {
         }
         let total = total.map(|total| total as usize);
         let prompt = total == Some(rows);
+        self.check_scales(&input, size)?;
         let rotation = self.rotation(&input, batch, rows, size, prompt)?;
         let lengths = Lengths {
             last: Operand::Input(5),
@@ -79,13 +85,21 @@ impl HipKernel for GroupQuery {
             false => at(1 + i, 0, kv_heads, kv_heads * size),
         });
         let bytes = |heads: usize, rows: usize| batch * heads * rows * size * self.ty.size();
+        let mut cache = |i: usize, bytes: usize| match output(1 + i) {
+            Some(_) => Operand::Output(1 + i),
+            None => plan.scratch(bytes),
+        };
+        let caches = match self.op.cache {
+            Some(kept) => [0, 1].map(|i| cache(i, batch * kv_heads * capacity * kept.row_bytes(size))),
+            None => [0, 1].map(|i| cache(i, bytes(kv_heads, capacity))),
+        };
         let mut cached = |i: usize, fresh: Heads| {
-            let out = match output(1 + i) {
-                Some(_) => Operand::Output(1 + i),
-                None => plan.scratch(bytes(kv_heads, capacity)),
-            };
+            if self.op.cache.is_some() {
+                let out = Heads::dense(plan.scratch(bytes(kv_heads, rows)), kv_heads, rows, size);
+                return Part { queries: true, ..Part::new(fresh, out) };
+            }
             let past = input(3 + i).map(|p| Heads::dense(Operand::Input(3 + i), kv_heads, p.shape[2], size));
-            Part { past, ..Part::new(fresh, Heads::dense(out, kv_heads, capacity, size)) }
+            Part { past, ..Part::new(fresh, Heads::dense(caches[i], kv_heads, capacity, size)) }
         };
         let weight = |i: usize| input(i).map(|_| Operand::Input(i));
         let keys = Part { weight: weight(15), rotates: true, ..cached(0, k) };
@@ -106,12 +120,18 @@ impl HipKernel for GroupQuery {
             gather.parts.push(part);
         }
         let seen = total.unwrap_or(capacity);
+        // What attention reads of quantized caches.
+        let mut numbers = |part: Part| match self.op.cache {
+            Some(_) => Heads::dense(plan.scratch(bytes(kv_heads, capacity)), kv_heads, capacity, size),
+            None => part.out,
+        };
+        let seen_of = [numbers(keys), numbers(values)];
         let problem = Problem {
             ty: self.ty,
             batch,
             q: queries,
-            k: Heads { rows: seen, ..keys.out },
-            v: Heads { rows: seen, ..values.out },
+            k: Heads { rows: seen, ..seen_of[0] },
+            v: Heads { rows: seen, ..seen_of[1] },
             y: y(heads, rows, size),
             scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: self.op.softcap,
@@ -131,6 +151,28 @@ impl HipKernel for GroupQuery {
         };
         let used = if total.is_some() || problem.multiplies_all_keys(plan) { seen } else { 0 };
         gather.parts.iter_mut().filter(|part| !part.queries).for_each(|part| part.used = used);
+        if let Some(cache) = self.op.cache {
+            let parts = [(keys, seen_of[0]), (values, seen_of[1])];
+            gather.plan(plan)?;
+            QuantizedCache {
+                ty: self.ty,
+                kept: self.kept,
+                batch,
+                past_rows: past,
+                parts: [0, 1].map(|i| Kept {
+                    past: input(3 + i).map(|_| Operand::Input(3 + i)),
+                    fresh: parts[i].0.out,
+                    scales: Operand::Input(12 + i),
+                    per_channel: cache.per_channel[i],
+                    cache: caches[i],
+                    out: parts[i].1,
+                }),
+                lengths: lengths.out,
+                used,
+            }
+            .plan(plan)?;
+            return problem.plan(plan);
+        }
         let in_two = |plan: &mut PlanBuilder<'_>| {
             gather.plan(plan)?;
             problem.plan(plan)
@@ -158,6 +200,23 @@ impl HipKernel for GroupQuery {
 }
 
 impl GroupQuery {
+    /// Whether quantized caches have as many scales as they need.
+    fn check_scales<'a>(
+        &self,
+        input: &dyn Fn(usize) -> Option<Argument<'a>>,
+        size: usize,
+    ) -> Result<(), OpError> {
+        let Some(cache) = self.op.cache else { return Ok(()) };
+        for (of, name) in ["k_scale", "v_scale"].into_iter().enumerate() {
+            let given: usize = input(12 + of).map_or(0, |scales| scales.shape.iter().product());
+            let wanted = cache.scales(of, self.op.kv_heads, size);
+            if given != wanted {
+                return Err(OpError::Data(format!("{name} has {given} elements; allowed are {wanted}")));
+            }
+        }
+        Ok(())
+    }
+
     /// The rotation of new rows, when its caches and positions have shapes that fit.
     fn rotation<'a>(
         &self,

@@ -11,6 +11,7 @@ mod padding;
 mod paged;
 mod params;
 mod projected;
+mod quantized_cache;
 mod recurrent;
 mod rotary;
 mod scores;

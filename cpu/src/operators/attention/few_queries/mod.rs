@@ -15,7 +15,7 @@ use crate::threads::Pool;
 
 use super::problem::Problem;
 use super::softmax_step::{Times, softmax_step};
-use crate::gemm::{Activate, Rows, Store};
+use crate::gemm::{Activate, Store};
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::widest;
@@ -76,9 +76,10 @@ struct Memory {
 }
 
 impl Memory {
-    fn new<T: Store>(p: &Problem<'_, T>) -> Self {
+    fn new<T: Store<Compute: Activate>>(p: &Problem<'_, T>) -> Self {
         let rows = p.heads / p.kv_heads * p.queries;
-        let copy = if T::SAME { 0 } else { KEYS * p.size.max(p.v_size) };
+        let converts = p.k.converts() || p.v.converts();
+        let copy = if converts { KEYS * p.size.max(p.v_size) } else { 0 };
         let lengths = [rows * p.v_size, rows, rows, rows * p.size, rows * KEYS, copy];
         Memory { rows, v_size: p.v_size, lengths }
     }
@@ -149,7 +150,7 @@ impl<T: Store<Compute: Activate>> Task<'_, T> {
                 continue;
             }
             let s = &mut s[..max.len() * n];
-            let k = rows::<T>(p.k.from(self.batch, self.kv_head, start), p.k.strides[2], (n, p.size), copy);
+            let k = p.k.rows([self.batch, self.kv_head, start], (n, p.size), copy);
             T::Compute::dots(q, k, s);
             for (row, s) in s.chunks_exact_mut(n).enumerate() {
                 let (head, query) = self.row(row);
@@ -164,7 +165,7 @@ impl<T: Store<Compute: Activate>> Task<'_, T> {
                 let one = T::Compute::of(1.0);
                 softmax_step(&mut max[row], &mut sum[row], o, s, one, T::Compute::exponentials);
             }
-            let v = rows::<T>(p.v.from(self.batch, self.kv_head, start), p.v.strides[2], (n, p.v_size), copy);
+            let v = p.v.rows([self.batch, self.kv_head, start], (n, p.v_size), copy);
             T::Compute::sums(s, v, o);
         }
     }
@@ -199,24 +200,4 @@ fn merge<C: Activate>(v_size: usize, [o, max, sum]: [&mut [C]; 3], [o2, max2, su
         sum[row] = sum[row] * factors[0] + sum2[row] * factors[1];
         max[row] = most;
     }
-}
-
-/// The first `count` rows of `size` numbers; in `copy` where they must be converted.
-fn rows<'a, T: Store>(
-    data: &'a [T],
-    stride: usize,
-    (count, size): (usize, usize),
-    copy: &'a mut [T::Compute],
-) -> Rows<'a, T::Compute> {
-    if let Some(data) = T::same(data) {
-        return Rows { data, stride, count, size };
-    }
-    let copy = &mut copy[..count * size];
-    if stride == size {
-        T::load_all(&data[..count * size], copy);
-    } else {
-        let each = copy.chunks_exact_mut(size).enumerate();
-        each.for_each(|(row, copy)| T::load_all(&data[row * stride..][..size], copy));
-    }
-    Rows { data: copy, stride: size, count, size }
 }

@@ -1,6 +1,7 @@
 use super::super::flash;
+use super::super::heads::{Heads, head_strides};
 use super::super::mask::{Lengths, Mask};
-use super::super::problem::{Heads, Sink, head_strides};
+use super::super::problem::Sink;
 use super::*;
 use crate::tensor::{bf16, f16};
 
@@ -23,12 +24,13 @@ fn by_definition<T: Store<Compute = f32>>(p: &Problem<'_, T>, y: &mut [f64]) {
         let (batch, head, query) = (row / p.queries / p.heads, row / p.queries % p.heads, row % p.queries);
         let kv_head = head / (p.heads / p.kv_heads);
         let number = |x: &T| f64::from(x.load());
+        let (Some(keys), Some(values)) = (p.k.numbers(), p.v.numbers()) else { panic!("numbers") };
         let q = &p.q.from(batch, head, query)[..p.size];
         let mut hidden = vec![0.0f32; p.keys];
         p.mask.add(batch, head, query, 0, &mut hidden);
         let scores: Vec<f64> = (0..p.keys)
             .map(|key| {
-                let k = &p.k.from(batch, kv_head, key)[..p.size];
+                let k = &keys.from(batch, kv_head, key)[..p.size];
                 let dot: f64 = q.iter().zip(k).map(|(q, k)| number(q) * number(k)).sum();
                 let score = dot * f64::from(p.scale);
                 let cap = f64::from(p.softcap);
@@ -40,7 +42,7 @@ fn by_definition<T: Store<Compute = f32>>(p: &Problem<'_, T>, y: &mut [f64]) {
         let total: f64 = scores.iter().copied().chain(sink).map(|score| (score - most).exp()).sum();
         let [b, h, r] = p.y_strides;
         for i in 0..p.v_size {
-            let value = |key: usize| number(&p.v.from(batch, kv_head, key)[i]);
+            let value = |key: usize| number(&values.from(batch, kv_head, key)[i]);
             let sum: f64 = (0..p.keys).map(|key| (scores[key] - most).exp() * value(key)).sum();
             y[batch * b + head * h + query * r + i] = sum / total;
         }
@@ -74,8 +76,8 @@ fn check<T: Store<Compute = f32>>(s: &Sizes, threads: usize, tolerance: f64) {
             size,
             v_size: size,
             q: Heads { data: &q[..], strides: head_strides(3, heads, queries, size) },
-            k: Heads { data: &k[..], strides: cache },
-            v: Heads { data: &v[..], strides: cache },
+            k: Heads { data: &k[..], strides: cache }.into(),
+            v: Heads { data: &v[..], strides: cache }.into(),
             scale: 0.3,
             softcap,
             mask: Mask {

@@ -4,7 +4,7 @@ use crate::ops::OpError;
 use crate::tensor::TensorView;
 use crate::threads::Pool;
 
-use super::super::problem::Heads;
+use super::super::heads::Heads;
 use super::changes::Change;
 use super::tokens::{Rows, Sequences};
 use crate::gemm::{Activate, Store};

@@ -1,5 +1,6 @@
 mod microsoft;
 mod packed;
 mod paged;
+mod quantized_cache;
 mod recurrent;
 mod standard;

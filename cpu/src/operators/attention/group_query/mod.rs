@@ -1,5 +1,7 @@
 //! GroupQueryAttention of com.microsoft, and SparseAttention, which is the same with blocks of keys that are hidden.
 
+mod changes;
+
 use std::marker::PhantomData;
 
 use num_traits::{AsPrimitive, Float, Zero};
@@ -8,23 +10,31 @@ use crate::ops::OpError;
 use crate::ops::attention::Scores;
 use crate::ops::attention::group_query::GroupQueryAttention;
 use crate::ops::attention::sparse::SparseAttention;
-use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, bytes_of_mut, f16};
+
+use changes::Changes;
 
 use super::blocks::BlockMask;
 use super::extent::Extent;
 use super::flash::attention;
 use super::gather::{Change, Operand, Past};
+use super::heads::{Heads, head_strides};
 use super::mask::{Lengths, Mask, MaskTensor};
-use super::problem::{Heads, Problem, ScoreOutput, Sink, head_strides};
-use super::rotary::{normalise, rotate};
+use super::problem::{Cached, Problem, ScoreOutput, Sink};
+use super::quantized_cache::{Format, Kept, QuantizedHeads, Quantizer};
 use crate::gemm::{Activate, Store};
 use crate::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
 use crate::loops::parallel::Parts;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    let op: GroupQueryAttention = *node.op();
+    let format = op.cache.map(|cache| Format::of(cache, node.input(3).or(node.output(1)).or(node.output(2))));
+    if format.is_some() && node.input(0) == Some(ElementType::F64) {
+        return Err(node.no_kernel());
+    }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
-        Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T> { op: *node.op(), block: None, _type: PhantomData })))
+        Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T> { op, block: None, format, _type: PhantomData })))
     }, else Err(node.no_kernel()))
 }
 
@@ -41,9 +51,10 @@ pub(super) fn build_sparse(node: &NodeContext<'_>) -> Result<CpuKernel, OpError>
         rotary,
         scores: None,
         norm_epsilon: 0.0,
+        cache: None,
     };
     dispatch!(node.input(0), T in [f32, f16, bf16] => {
-        Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T> { op, block: Some(block), _type: PhantomData })))
+        Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T> { op, block: Some(block), format: None, _type: PhantomData })))
     }, else Err(node.no_kernel()))
 }
 
@@ -51,6 +62,8 @@ struct GroupQuery<T> {
     op: GroupQueryAttention,
     /// Keys of a block, of SparseAttention.
     block: Option<usize>,
+    /// Of quantized caches.
+    format: Option<Format>,
     _type: PhantomData<fn(T)>,
 }
 
@@ -87,12 +100,18 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
         };
         let [q, k, v] = extent.spaces();
         let wanted = |i: usize| outputs.get(i).is_some_and(Option::is_some);
-        extent.scratch = [
-            0,
-            if self.changes(given(14).is_some()) { q } else { 0 },
-            if wanted(1) { 0 } else { k },
-            if wanted(2) { 0 } else { v },
-        ];
+        // Of quantized caches new rows are gathered first; a cache that is no output has memory of bytes behind them.
+        let cached = |output: usize, numbers: usize| match self.op.cache {
+            Some(cache) => {
+                let heads = batch * self.op.kv_heads;
+                let bytes = heads * extent.capacity * cache.row_bytes(size);
+                heads * rows * size + if wanted(output) { 0 } else { bytes.div_ceil(size_of::<T>()) }
+            }
+            None if wanted(output) => 0,
+            None => numbers,
+        };
+        let q = if self.changes(given(14).is_some()) { q } else { 0 };
+        extent.scratch = [0, q, cached(1, k), cached(2, v)];
         Ok(Prepared { scratch: extent.bytes::<T>(), state: Some(Box::new(extent)) })
     }
 
@@ -160,8 +179,19 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
             new.gather(cx.pool, past, change, capacity, out)
         };
         let k_change: Option<Change<'_, T>> = if moved { Some(&k_change) } else { None };
-        let k = gather(k, 3, k_change, k_out.map_or(k_space, |out| out.slice()));
-        let v = gather(v, 4, None, v_out.map_or(v_space, |out| out.slice()));
+        let (k, v): (Cached<'_, T>, Cached<'_, T>) = match self.format {
+            None => {
+                let k = gather(k, 3, k_change, k_out.map_or(k_space, |out| out.slice()));
+                (k.into(), gather(v, 4, None, v_out.map_or(v_space, |out| out.slice())).into())
+            }
+            Some(format) => {
+                let quantizer = |of: usize| self.quantizer(format, input(12 + of), of, &extent);
+                let before = |i: usize| (input(i).map(|past| past.bytes()), &past as _);
+                let k = quantize(cx, (&k, k_change), before(3), quantizer(0)?, &extent, (k_space, k_out));
+                let v = quantize(cx, (&v, None), before(4), quantizer(1)?, &extent, (v_space, v_out));
+                (Cached::Quantized(k), Cached::Quantized(v))
+            }
+        };
         let sink = match input(11) {
             Some(scores) => Some(Sink::Heads(scores.slice::<T>())),
             None => op.smooth.then_some(Sink::Zero),
@@ -224,10 +254,51 @@ impl<T> GroupQuery<T> {
         }
     }
 
+    /// What makes keys (0) or values (1) what their cache keeps.
+    fn quantizer<'a>(
+        &self,
+        format: Format,
+        scales: Option<TensorView<'a>>,
+        of: usize,
+        extent: &Extent,
+    ) -> Result<Quantizer<'a>, OpError> {
+        let &Extent { kv_heads, size, .. } = extent;
+        let scales = scales.map_or(&[][..], |scales| scales.slice());
+        let wanted = self.op.cache.map_or(1, |cache| cache.scales(of, kv_heads, size));
+        if scales.len() != wanted {
+            return Err(OpError::Data(format!(
+                "{} has {} elements; allowed are {wanted}",
+                ["k_scale", "v_scale"][of],
+                scales.len()
+            )));
+        }
+        Ok(Quantizer { format, scales, kv_heads, size })
+    }
+
     /// Whether queries and keys are not taken as they come.
     fn changes(&self, normalised: bool) -> bool {
         self.op.rotary.is_some() || normalised
     }
+}
+
+/// New rows of keys or values, brought behind the past in their quantized cache. `space` has room for them as numbers,
+/// and behind them for a cache that is no output.
+fn quantize<'o, T: Store<Compute: Activate + AsPrimitive<f64>>>(
+    cx: &KernelContext<'_>,
+    (new, change): (&Operand<'_, T>, Option<Change<'_, T>>),
+    (past, rows_before): (Option<&[u8]>, &(dyn Fn(usize) -> usize + Sync)),
+    quantizer: Quantizer<'o>,
+    extent: &Extent,
+    (space, out): (&'o mut [T], Option<&'o mut TensorViewMut<'_>>),
+) -> QuantizedHeads<'o> {
+    let (numbers, rest) = space.split_at_mut(new.space(new.rows));
+    let numbers = new.gather(cx.pool, None, change, new.rows, numbers);
+    let kept = match past {
+        None if extent.past > 0 => Kept::InPlace,
+        past => Kept::From(past.unwrap_or(&[]), extent.past),
+    };
+    let cache = out.map_or_else(|| bytes_of_mut(rest), |out| out.bytes());
+    quantizer.put(cx.pool, (numbers, new.rows), kept, rows_before, extent.capacity, cache)
 }
 
 /// The number of keys, when each sample's length fits.
@@ -258,107 +329,5 @@ fn check_lengths(lengths: Lengths<'_>, total: i32, prompt: bool, extent: &Extent
             "key_total_sequence_lengths has {length}; allowed is {least} to {most}"
         ))),
         None => Ok(total),
-    }
-}
-
-/// What happens to each row of queries and keys: a normalisation, then a rotation.
-struct Changes<'a, T> {
-    weights: [Option<&'a [T]>; 2],
-    epsilon: f32,
-    rotation: Option<Rotation<'a, T>>,
-}
-
-struct Rotation<'a, T> {
-    interleaved: bool,
-    /// Half of the elements that are rotated.
-    half: usize,
-    cosines: &'a [T],
-    sines: &'a [T],
-    positions: Option<&'a [i64]>,
-    /// Whether only the first position counts, which is that of every sample's first row.
-    prompt: bool,
-    queries: usize,
-    lengths: Lengths<'a>,
-    past: &'a (dyn Fn(usize) -> usize + Sync),
-}
-
-impl<'a, T: Store<Compute: Activate>> Changes<'a, T> {
-    fn new(
-        op: &GroupQueryAttention,
-        input: &dyn Fn(usize) -> Option<TensorView<'a>>,
-        (lengths, prompt): (Lengths<'a>, bool),
-        past: &'a (dyn Fn(usize) -> usize + Sync),
-        extent: &Extent,
-    ) -> Result<Self, OpError> {
-        let weights = [14, 15].map(|i| input(i).map(|view| view.slice::<T>()));
-        let mut changes = Changes { weights, epsilon: op.norm_epsilon, rotation: None };
-        let (Some(interleaved), Some(cosines), Some(sines)) = (op.rotary, input(7), input(8)) else {
-            return Ok(changes);
-        };
-        let &Extent { batch, queries, size, .. } = extent;
-        let [rows, half] = match *cosines.shape() {
-            [rows, half] if cosines.shape() == sines.shape() && 2 * half <= size => [rows, half],
-            _ => {
-                return Err(OpError::Data(format!(
-                    "cos_cache and sin_cache have shapes {:?} and {:?}; allowed are equal shapes of rank 2 \
-                     with at most {} columns",
-                    cosines.shape(),
-                    sines.shape(),
-                    size / 2
-                )));
-            }
-        };
-        let positions = input(9).map(|view| view.slice::<i64>());
-        let rotation = Rotation {
-            interleaved,
-            half,
-            cosines: cosines.slice(),
-            sines: sines.slice(),
-            positions,
-            prompt,
-            queries,
-            lengths,
-            past,
-        };
-        for (sample, row) in (0..batch).flat_map(|b| (0..queries).map(move |s| (b, s))) {
-            let position = rotation.position(sample, row).ok_or_else(|| {
-                OpError::Data(format!("position_ids has too few elements for {batch} times {queries} rows"))
-            })?;
-            if position < 0 || position >= rows as i64 {
-                return Err(OpError::Data(format!(
-                    "a position is {position}; allowed is 0 to {}, the rows of cos_cache less one",
-                    rows as i64 - 1
-                )));
-            }
-        }
-        changes.rotation = Some(rotation);
-        Ok(changes)
-    }
-
-    /// Changes one row of queries (`weight` 14) or keys (15).
-    fn apply(&self, weight: usize, sample: usize, row: usize, y: &mut [T]) {
-        if let Some(weight) = self.weights[weight - 14] {
-            normalise(weight, self.epsilon, y);
-        }
-        if let Some(rotation) = &self.rotation {
-            let at = rotation.position(sample, row).unwrap_or(0) as usize * rotation.half;
-            let range = at..at + rotation.half;
-            rotate(rotation.interleaved, 1.0, &rotation.cosines[range.clone()], &rotation.sines[range], y);
-        }
-    }
-}
-
-impl<T> Rotation<'_, T> {
-    /// The position of a row. Rows beyond a sample's length take the cache's first row: nobody
-    /// reads them.
-    fn position(&self, sample: usize, row: usize) -> Option<i64> {
-        if let Some(positions) = self.positions {
-            return match self.prompt {
-                true => positions.first().map(|first| first.saturating_add(row as i64)),
-                false => positions.get(sample * self.queries + row).copied(),
-            };
-        }
-        let position = (self.past)(sample) + row;
-        Some(if position < self.lengths.get(sample) { position as i64 } else { 0 })
     }
 }
