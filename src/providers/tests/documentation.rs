@@ -39,7 +39,11 @@ const NOTES: &[(&str, &str, &str)] = &[
     ),
     ("com.microsoft", "Attention", "without `do_rotary`"),
     ("com.microsoft", "BeamSearch", "`model_type` 0 and 1; without the outputs of Whisper"),
-    ("com.microsoft", "GroupQueryAttention", "without `sliding_window_cache`"),
+    (
+        "com.microsoft",
+        "GroupQueryAttention",
+        "`sliding_window_cache` on the CPU alone, with caches of the queries' type",
+    ),
     (
         "com.microsoft",
         "MatMulBlockQuantizedFp4Weight",

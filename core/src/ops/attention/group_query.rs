@@ -35,12 +35,36 @@ pub struct GroupQueryAttention {
     pub norm_epsilon: f32,
     /// How the caches are kept where they are not of the type of the queries.
     pub cache: Option<QuantizedCache>,
+    /// Whether the caches keep no more keys than they have room for, which is at least the window: the last ones, from
+    /// the first row on.
+    pub window_cache: bool,
 }
 
 impl GroupQueryAttention {
     /// Size of a head, where a row of queries has so many columns.
     pub fn size(&self, columns: usize, packed: bool) -> usize {
         columns / if packed { self.heads + 2 * self.kv_heads } else { self.heads }
+    }
+
+    /// The room of caches that keep the last keys must be known to be enough, and nothing may be told of keys that are
+    /// not kept.
+    fn check_window_cache(&self, cx: &Infer<'_>) -> Result<(), OpError> {
+        if !cx.has(3) {
+            return Err(cx.input_error(3, "a sliding_window_cache needs it: it tells the room in the caches"));
+        }
+        if cx.has(10) {
+            return Err(cx.input_error(10, "with a sliding_window_cache it is not supported"));
+        }
+        let room = cx.shape_of_rank(3, 4)?.and_then(|past| past[2].known());
+        match (room, self.window) {
+            (Some(room), Some(window)) if room < window as i64 => {
+                let reason = format!(
+                    "there is room for {room} keys; allowed are {window} and more, the local_window_size"
+                );
+                Err(cx.input_error(3, reason))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -82,6 +106,9 @@ impl Operator for GroupQueryAttention {
             }
         }
         let row = check_caches(cx, self.cache, self.kv_heads, &size)?;
+        if self.window_cache {
+            self.check_window_cache(cx)?;
+        }
         let total = cx.ints(6).and_then(|n| n.first().cloned());
         let mut capacity = total.clone();
         if let Some(past) = cx.shape_of_rank(3, 4)? {
@@ -91,7 +118,10 @@ impl Operator for GroupQueryAttention {
             if let Some(values) = cx.shape_of_rank(4, 4)? {
                 cx.equal_shape(4, past, values)?;
             }
-            capacity = capacity.map(|n| n.max_of(&past[2]));
+            capacity = match self.window_cache {
+                true => Some(past[2].clone()),
+                false => capacity.map(|n| n.max_of(&past[2])),
+            };
         } else if cx.has(3) {
             capacity = None;
         }
@@ -115,6 +145,7 @@ impl Operator for GroupQueryAttention {
             return None;
         }
         let room = given(3)?.shape.as_ref()?.get(2)?.known()?;
+        let room = if self.window_cache { i64::from(i32::MAX) } else { room };
         Some((6, room))
     }
 }
@@ -133,9 +164,6 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     if !causal && window.is_some() {
         return Err(OpError::attribute("local_window_size", "without causal it must be -1"));
     }
-    if a.flag("sliding_window_cache", false)? {
-        return Err(OpError::Unsupported("sliding_window_cache is not supported".into()));
-    }
     let scores = match a.int("qk_output", 0)? {
         0 => None,
         1 => Some(Scores::Biased),
@@ -145,7 +173,7 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
             return Err(OpError::attribute("qk_output", reason));
         }
     };
-    Ok(Arc::new(GroupQueryAttention {
+    let op = GroupQueryAttention {
         heads,
         kv_heads,
         scale: read_scale(a)?,
@@ -157,7 +185,16 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
         scores,
         norm_epsilon: a.float("qk_norm_epsilon", 1e-6)?,
         cache: QuantizedCache::read(a)?,
-    }))
+        window_cache: a.flag("sliding_window_cache", false)?,
+    };
+    if op.window_cache && op.window.is_none() {
+        return Err(OpError::attribute("sliding_window_cache", "it needs a local_window_size"));
+    }
+    if op.window_cache && (op.cache.is_some() || op.scores.is_some()) {
+        let reason = "a sliding_window_cache with quantized caches or with qk_output is not supported";
+        return Err(OpError::Unsupported(reason.into()));
+    }
+    Ok(Arc::new(op))
 }
 
 pub(in crate::ops) const DECLARATIONS: &[Declaration] = &[Declaration::new(

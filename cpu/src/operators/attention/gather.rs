@@ -90,7 +90,7 @@ impl<T: Store<Compute: Activate>> Operand<'_, T> {
     }
 
     /// Writes the operand's own rows of a head.
-    fn own_rows(&self, sample: usize, head: usize, change: Option<Change<'_, T>>, out: &mut [T]) {
+    pub(super) fn own_rows(&self, sample: usize, head: usize, change: Option<Change<'_, T>>, out: &mut [T]) {
         let ([b, h, r], size) = (self.rows_of.strides, self.size);
         let from = sample * b + head * h;
         for (row, out) in out.chunks_exact_mut(size.max(1)).enumerate() {

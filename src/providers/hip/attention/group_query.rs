@@ -19,7 +19,7 @@ use super::{decode, is_float, stage};
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = *node.op::<GroupQueryAttention>();
     // The CPU leaves an output of scores as it was where no attribute says what it holds.
-    let plain = node.output(3).is_none() || op.scores.is_some();
+    let plain = !op.window_cache && (node.output(3).is_none() || op.scores.is_some());
     let double = |ty: ElementType| ty == ElementType::F64 && op.cache.is_some();
     let Some(ty) = node.input(0).filter(|ty| is_float(*ty) && plain && !double(*ty)) else {
         return Err(node.no_kernel());

@@ -1,6 +1,7 @@
 //! GroupQueryAttention of com.microsoft, and SparseAttention, which is the same with blocks of keys that are hidden.
 
 mod changes;
+mod window;
 
 use std::marker::PhantomData;
 
@@ -13,6 +14,7 @@ use crate::ops::attention::sparse::SparseAttention;
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, bytes_of_mut, f16};
 
 use changes::Changes;
+use window::{OfSamples, WindowCache};
 
 use super::blocks::BlockMask;
 use super::extent::Extent;
@@ -52,6 +54,7 @@ pub(super) fn build_sparse(node: &NodeContext<'_>) -> Result<CpuKernel, OpError>
         scores: None,
         norm_epsilon: 0.0,
         cache: None,
+        window_cache: false,
     };
     dispatch!(node.input(0), T in [f32, f16, bf16] => {
         Ok(CpuKernel::Tensor(Box::new(GroupQuery::<T> { op, block: Some(block), format: None, _type: PhantomData })))
@@ -83,7 +86,8 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
         let past = given(3).map_or(0, |p| p.shape[2]);
         // Without an output for them, keys need as much room as the longest sample.
         let present = outputs.get(1).copied().flatten().or(outputs.get(2).copied().flatten());
-        let kept = self.block.and(given(3)).map(|past| past.shape[2]);
+        let kept =
+            given(3).filter(|_| self.block.is_some() || self.op.window_cache).map(|past| past.shape[2]);
         let total = given(6).and_then(|t| t.value).and_then(|t| t.slice::<i32>().first().copied());
         let capacity = present.map(|shape| shape[2]).or(kept).or(total.map(|t| past.max(t.max(0) as usize)));
         let mut extent = Extent {
@@ -106,6 +110,9 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
                 let heads = batch * self.op.kv_heads;
                 let bytes = heads * extent.capacity * cache.row_bytes(size);
                 heads * rows * size + if wanted(output) { 0 } else { bytes.div_ceil(size_of::<T>()) }
+            }
+            None if self.op.window_cache && rows > 1 => {
+                batch * self.op.kv_heads * WindowCache::room(extent.capacity, rows) * size
             }
             None if wanted(output) => 0,
             None => numbers,
@@ -135,7 +142,7 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
         };
         let keys = total.slice::<i32>().first().copied().unwrap_or(0);
         let prompt = keys as i64 == queries as i64;
-        let keys = check_lengths(lengths, keys, prompt, &extent)?;
+        let keys = check_lengths(lengths, keys, prompt, &self.allowed(extent))?;
         let given = |i: usize| inputs.get(i).copied().flatten();
         let blocks = match (self.block, given(5), given(6)) {
             (Some(block), Some(rows), Some(columns)) => Some(BlockMask::new(block, rows, columns, keys)?),
@@ -179,7 +186,18 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
             new.gather(cx.pool, past, change, capacity, out)
         };
         let k_change: Option<Change<'_, T>> = if moved { Some(&k_change) } else { None };
+        let window = op.window.filter(|_| op.window_cache);
+        let window = window.map(|n| WindowCache::new((n, capacity), lengths, batch, queries, prompt));
+        let (last, most): (OfSamples<i32>, usize) =
+            window.as_ref().map_or_else(Default::default, |w| w.last());
         let (k, v): (Cached<'_, T>, Cached<'_, T>) = match self.format {
+            None if let Some(window) = &window => {
+                let past = |i: usize| input(i).map(|past| past.slice());
+                let k =
+                    window.bring(cx.pool, (&k, k_change), past(3), (k_space, k_out.map(|out| out.slice())));
+                let v = window.bring(cx.pool, (&v, None), past(4), (v_space, v_out.map(|out| out.slice())));
+                (k.into(), v.into())
+            }
             None => {
                 let k = gather(k, 3, k_change, k_out.map_or(k_space, |out| out.slice()));
                 (k.into(), gather(v, 4, None, v_out.map_or(v_space, |out| out.slice())).into())
@@ -191,6 +209,10 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
                 let v = quantize(cx, (&v, None), before(4), quantizer(1)?, &extent, (v_space, v_out));
                 (Cached::Quantized(k), Cached::Quantized(v))
             }
+        };
+        let (lengths, keys) = match window {
+            Some(_) => (Lengths::Last(&last), most),
+            None => (lengths, keys),
         };
         let sink = match input(11) {
             Some(scores) => Some(Sink::Heads(scores.slice::<T>())),
@@ -251,6 +273,14 @@ impl<T> GroupQuery<T> {
             (_, 6) => Some(7),
             (_, 7 | 8) => Some(i + 2),
             _ => None,
+        }
+    }
+
+    /// The extents that limit the number of keys: where only the last ones are kept, none do.
+    fn allowed(&self, extent: Extent) -> Extent {
+        match self.op.window_cache {
+            true => Extent { past: i32::MAX as usize, capacity: i32::MAX as usize, ..extent },
+            false => extent,
         }
     }
 

@@ -1,0 +1,128 @@
+"""GroupQueryAttention whose caches keep the last keys alone (`sliding_window_cache`), beside ONNX Runtime."""
+
+import numpy as np
+import pytest
+import rukh
+from onnx import TensorProto, helper
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+HEADS, KV_HEADS, SIZE = 4, 2, 16
+
+
+def model(window, rotary, element=TensorProto.FLOAT, outputs=3, **attributes):
+    inputs = ["q", "k", "v", "past_k", "past_v", "last", "total", *(["cos", "sin"] if rotary else [])]
+    node = helper.make_node(
+        "GroupQueryAttention", inputs, ["y", "new_k", "new_v"][:outputs], domain="com.microsoft", num_heads=HEADS,
+        kv_num_heads=KV_HEADS, local_window_size=window, sliding_window_cache=1, do_rotary=int(rotary), **attributes,
+    )  # fmt: skip
+    ranks = {"past_k": 4, "past_v": 4, "last": 1, "total": 1, "cos": 2, "sin": 2}
+
+    def info(name):
+        shape = [f"{name}{i}" for i in range(ranks.get(name, 3))] if name in inputs else None
+        return helper.make_tensor_value_info(name, TensorProto.INT32 if ranks.get(name) == 1 else element, shape)
+
+    graph = helper.make_graph([node], "graph", [info(x) for x in inputs], [info(y) for y in node.output])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+
+
+def opened(package, data):
+    return package.InferenceSession(data, providers=["cpu" if package is rukh else "CPUExecutionProvider"])
+
+
+def rows_after(keys, window, capacity):
+    return keys if keys <= capacity else window + (keys - capacity - 1) % (capacity - window + 1)
+
+
+def inputs_of(rng, batch, steps, dtype, rotary):
+    given = {name: rng.standard_normal((batch, steps, n * SIZE)).astype(dtype) for name, n in zip("qkv", (4, 2, 2), strict=True)}
+    if rotary:
+        angles = np.outer(np.arange(200), 10.0 ** -np.linspace(0, 3, SIZE // 2))
+        given |= {"cos": np.cos(angles).astype(dtype), "sin": np.sin(angles).astype(dtype)}
+    return given
+
+
+# Window, room, samples, and the tokens of each run.
+CASES = [
+    (3, 4, 1, [2, 1, 1, 1, 1, 1, 1]),
+    (4, 4, 1, [9, 1, 1, 3, 1, 7, 1]),
+    (5, 12, 1, [1, 30, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+    (8, 9, 2, [12, 1, 1, 1, 1]),
+    (1, 3, 3, [1, 1, 1, 1, 1]),
+]
+
+
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_as_in_onnxruntime(case, rotary):
+    window, capacity, batch, steps = CASES[case]
+    for dtype, limit in ((np.float32, 1e-5), (np.float16, 4e-3)):
+        rng = np.random.default_rng(case)
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        data = model(window, rotary, element)
+        ours, theirs, alone = opened(rukh, data), opened(onnxruntime, data), opened(rukh, model(window, rotary, element, 1))
+        shape = (batch, KV_HEADS, capacity, SIZE)
+        past = [np.zeros(shape, dtype), np.zeros(shape, dtype)]
+        in_place = [rukh.OrtValue.ortvalue_from_numpy(np.full(shape, 7, dtype)) for _ in past]
+        keys = 0
+        for count in steps:
+            keys += count
+            given = inputs_of(rng, batch, count, dtype, rotary)
+            given |= {"last": np.full(batch, keys - 1, np.int32), "total": np.array([keys], np.int32)}
+            feed = given | {"past_k": past[0], "past_v": past[1]}
+            wanted, found = theirs.run(None, feed), ours.run(None, feed)
+            told = f"{count} of {keys} keys"
+            np.testing.assert_allclose(found[0], wanted[0], rtol=0, atol=limit, err_msg=told)
+            np.testing.assert_array_equal(alone.run(None, feed)[0], found[0], err_msg=told)
+            y = run_in_place(ours, given, in_place)
+            np.testing.assert_allclose(y, found[0], rtol=0, atol=limit, err_msg=told)
+            rows = rows_after(keys, window, capacity)
+            for a, b, c in zip(found[1:], wanted[1:], in_place, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a[:, :, :rows], b[:, :, :rows], rtol=0, atol=limit, err_msg=told)
+                assert not a[:, :, rows:].any()
+                np.testing.assert_allclose(c.numpy()[:, :, :rows], a[:, :, :rows], rtol=0, atol=limit, err_msg=told)
+            past = wanted[1:]
+
+
+def run_in_place(session, given, caches):
+    """Past and present in the same memory."""
+    binding = session.io_binding()
+    for name, x in given.items():
+        binding.bind_cpu_input(name, x)
+    binding.bind_output("y")
+    for name, cache in zip("kv", caches, strict=True):
+        binding.bind_ortvalue_input(f"past_{name}", cache)
+        binding.bind_ortvalue_output(f"new_{name}", cache)
+    session.run_with_iobinding(binding)
+    return binding.get_outputs()[0].numpy()
+
+
+def test_samples_of_different_lengths():
+    """Single rows of samples whose caches are filled differently, beside each sample by itself."""
+    window, capacity, lengths = 3, 5, [2, 5, 6, 19]
+    rng = np.random.default_rng(1)
+    session = opened(rukh, model(window, True))
+    batch = len(lengths)
+    feed = inputs_of(rng, batch, 1, np.float32, True)
+    feed |= {f"past_{name}": rng.standard_normal((batch, KV_HEADS, capacity, SIZE)).astype(np.float32) for name in "kv"}
+    feed |= {"last": np.array(lengths, np.int32) - 1, "total": np.array([max(lengths)], np.int32)}
+    together = session.run(None, feed)
+    for b, length in enumerate(lengths):
+        own = {name: x if name in ("cos", "sin") else x[b : b + 1] for name, x in feed.items() if name != "total"}
+        alone = session.run(None, own | {"total": np.array([length], np.int32)})
+        for x, y in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(x[b : b + 1], y)
+
+
+def test_what_does_not_fit():
+    feed = inputs_of(np.random.default_rng(0), 1, 1, np.float32, False)
+    feed |= {f"past_{name}": np.zeros((1, KV_HEADS, 3, SIZE), np.float32) for name in "kv"}
+    feed |= {"last": np.array([0], np.int32), "total": np.array([1], np.int32)}
+    with pytest.raises(Exception, match="there is room for 3 keys; allowed are 4 and more"):  # noqa: B017
+        opened(rukh, model(4, False)).run(None, feed)
+    with pytest.raises(Exception, match="sliding_window_cache.*it needs a local_window_size"):  # noqa: B017
+        opened(rukh, model(-1, False))
+    with pytest.raises(Exception, match="with quantized caches or with qk_output is not supported"):  # noqa: B017
+        opened(rukh, model(3, False, qk_output=1))
