@@ -4,8 +4,8 @@
     decode.py [--layers N] [--width N] [--kind f32] [--bits 4] [--threads 2] [--past 512] [--rounds 9] …
 
 The models have random weights (model.py). Engines take turns; of each the fastest turn counts, as other work on the
-machine only makes turns longer. `bytes` is what a step reads of weights as the ONNX model has them, `gb_s` that a second,
-and `of_sum` that over what as many threads read in a plain sum over as many bytes (plain_sum.c).
+machine only makes turns longer. `bytes` is what a step reads at least, weights and caches; `gb_s` is that a second, and
+`of_sum` that over what as many threads read in a plain sum over as many bytes (plain_sum.c).
 
 The scores of the first tokens are compared: `difference` is that of the first two engines, and in an engine's own entry
 that to the first. llama.cpp has the same weights (llama.py), onnxruntime-genai other random ones (genai.py). What is not
@@ -60,7 +60,7 @@ def main() -> int:
 
 def measure(shape: Shape, folder: pathlib.Path, arguments: argparse.Namespace) -> dict[str, Any]:
     decoder = Decoder(shape)
-    size = decoder.weight_bytes()
+    size = decoder.weight_bytes() + shape.cache_bytes(arguments.past)
     found: dict[str, Any] = {"bytes": size, "threads": arguments.threads, "load": os.getloadavg()[0]}
     steps: dict[str, Step] = {}
     for name in arguments.engines.split(","):
@@ -88,7 +88,7 @@ def measure(shape: Shape, folder: pathlib.Path, arguments: argparse.Namespace) -
             time.sleep(0.05)
             times[name] += turn(steps[name], arguments.past, arguments.steps)
         time.sleep(0.05)
-        rate = max(rate, *(plain.rate(arguments.threads) for _ in range(3)))
+        rate = max(rate, *(plain.rate(arguments.threads) for _ in range(arguments.steps)))
     found["sum_gb_s"] = round(rate / 1e9, 1)
     for name, each in times.items():
         best = min(each)

@@ -45,6 +45,10 @@ class Shape:
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(helper.tensor_dtype_to_np_dtype(FLOATS[self.kind]))
 
+    def cache_bytes(self, past: int) -> int:
+        """What a step reads of the caches."""
+        return 2 * self.layers * self.kv_heads * self.size * past * self.dtype.itemsize
+
 
 class Decoder:
     """The graph of one step: token ids in, scores of the next tokens and caches out."""
