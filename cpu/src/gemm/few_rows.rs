@@ -21,6 +21,8 @@ pub(crate) struct Rows<'a, C> {
     pub(crate) stride: usize,
     pub(crate) count: usize,
     pub(crate) size: usize,
+    /// Whether they may be fetched from memory ahead. What was just written lies in the cache.
+    pub(crate) fetch: bool,
 }
 
 impl<C> Rows<'_, C> {
@@ -123,14 +125,14 @@ impl Dots<'_> {
         let whole = size / len * len;
         let few = &self.few[first * size..(first + R) * size];
         let many: [&[f32]; N] = std::array::from_fn(|n| self.many.at(i + n));
-        let ahead = self.many.ahead();
+        // Later ones find the many in the cache.
+        let (fetch, ahead) = (self.many.fetch && first == 0, self.many.ahead());
         let mut sums = [[ops.zero(); N]; R];
         for at in (0..whole).step_by(len) {
             // SAFETY: all rows have `size` numbers, of which a vector from `at` on is a part.
             unsafe {
                 let b: [I::F32; N] = std::array::from_fn(|n| ops.load_ptr(many[n].as_ptr().add(at)));
-                if first == 0 {
-                    // Later ones find it in the cache.
+                if fetch {
                     (0..N).for_each(|n| ops.prefetch(many[n].as_ptr().wrapping_add(ahead + at)));
                 }
                 for (r, sums) in sums.iter_mut().enumerate() {
@@ -206,7 +208,8 @@ impl Sums<'_> {
         let (len, size, count) = (ops.len(), self.many.size, self.many.count);
         let weights = &self.weights[first * count..(first + R) * count];
         let few = &mut self.few[first * size..(first + R) * size];
-        let ahead = self.many.ahead();
+        // Later ones find the many in the cache.
+        let (fetch, ahead) = (self.many.fetch && first == 0, self.many.ahead());
         assert!(at + V * len <= size, "vectors of a row");
         // SAFETY: vectors lie within their rows, as was asserted; `check` saw that all of the many are there.
         unsafe {
@@ -219,7 +222,7 @@ impl Sums<'_> {
             for i in 0..count {
                 let row = self.many.data.as_ptr().add(i * self.many.stride + at);
                 let b: [I::F32; V] = std::array::from_fn(|v| ops.load_ptr(row.add(v * len)));
-                if first == 0 {
+                if fetch {
                     (0..V).for_each(|v| ops.prefetch(row.wrapping_add(ahead + v * len)));
                 }
                 for (r, sums) in sums.iter_mut().enumerate() {

@@ -209,7 +209,7 @@ fn rows<'a, T: Store>(
     copy: &'a mut [T::Compute],
 ) -> Rows<'a, T::Compute> {
     if let Some(data) = T::same(data) {
-        return Rows { data, stride, count, size };
+        return Rows { data, stride, count, size, fetch: true };
     }
     let copy = &mut copy[..count * size];
     if stride == size {
@@ -218,5 +218,5 @@ fn rows<'a, T: Store>(
         let each = copy.chunks_exact_mut(size).enumerate();
         each.for_each(|(row, copy)| T::load_all(&data[row * stride..][..size], copy));
     }
-    Rows { data: copy, stride: size, count, size }
+    Rows { data: copy, stride: size, count, size, fetch: false }
 }
