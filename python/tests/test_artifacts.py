@@ -42,6 +42,31 @@ def test_an_artifact_computes_what_the_model_computes(path):
     assert rukh.Artifact(artifact).check() == ("optimal", "")
 
 
+@pytest.mark.parametrize("kept", ["used", "external"])
+@pytest.mark.parametrize("scale", [0.25, 0.1], ids=["float16 holds the scales", "it does not"])
+def test_weights_of_four_bits_are_packed_once(tmp_path, scale, kept):
+    path, artifact = tmp_path / "model.onnx", tmp_path / "model.rukh"
+    packed = np.random.default_rng(9).integers(0, 256, (24, 2, 16), np.uint8)
+    scales = np.full(48, scale, np.float32)
+    sizes = {"K": 64, "N": 24, "bits": 4, "block_size": 32, "accuracy_level": 4}
+    graph = helper.make_graph(
+        [helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **sizes)],
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 24])],
+        [numpy_helper.from_array(packed, "w"), numpy_helper.from_array(scales, "s")],
+    )
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets), path)
+    rukh.compile_model(path, artifact, targets="cpu", weights=kept)
+    x = np.random.default_rng(8).standard_normal((3, 64)).astype(np.float32)
+    expected = rukh.InferenceSession(path, providers=["cpu"]).run(None, {"x": x})[0]
+    session = rukh.InferenceSession(artifact, providers=["cpu"])
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], expected)
+    numbers = np.stack([packed & 15, packed >> 4], -1).reshape(24, 64).astype(np.float32) - 8
+    np.testing.assert_allclose(expected, x @ (numbers * np.float32(scale)).T, atol=0.02 * np.abs(expected).max())
+
+
 def test_dimensions_choose_the_program(path):
     artifact = path.with_name("model.rukh")
     rukh.compile_model(path, artifact, targets="cpu", shapes=[{"n": 3}, {"n": 5}])

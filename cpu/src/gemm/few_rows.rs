@@ -10,6 +10,10 @@ use crate::isa::Dispatch;
 /// Few rows that meet one of the many in registers.
 const ROWS: usize = 4;
 
+/// How far ahead of what is multiplied the many rows are fetched, in numbers: a processor's own fetching does not go
+/// beyond a page.
+const AHEAD: usize = 1024;
+
 /// The many rows: as many numbers each as the few ones, so far apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a, C> {
@@ -17,12 +21,20 @@ pub(crate) struct Rows<'a, C> {
     pub(crate) stride: usize,
     pub(crate) count: usize,
     pub(crate) size: usize,
+    /// Whether they may be fetched from memory ahead. What was just written lies in the cache.
+    pub(crate) fetch: bool,
 }
 
 impl<C> Rows<'_, C> {
     #[inline(always)]
     fn at(&self, row: usize) -> &[C] {
         &self.data[row * self.stride..][..self.size]
+    }
+
+    /// How far behind a row the one lies that is to be fetched.
+    #[inline(always)]
+    fn ahead(&self) -> usize {
+        AHEAD.div_ceil(self.size.max(1)) * self.stride
     }
 
     /// Asserts that all rows are there, and that there are so many few ones.
@@ -113,11 +125,16 @@ impl Dots<'_> {
         let whole = size / len * len;
         let few = &self.few[first * size..(first + R) * size];
         let many: [&[f32]; N] = std::array::from_fn(|n| self.many.at(i + n));
+        // Later ones find the many in the cache.
+        let (fetch, ahead) = (self.many.fetch && first == 0, self.many.ahead());
         let mut sums = [[ops.zero(); N]; R];
         for at in (0..whole).step_by(len) {
             // SAFETY: all rows have `size` numbers, of which a vector from `at` on is a part.
             unsafe {
                 let b: [I::F32; N] = std::array::from_fn(|n| ops.load_ptr(many[n].as_ptr().add(at)));
+                if fetch {
+                    (0..N).for_each(|n| ops.prefetch(many[n].as_ptr().wrapping_add(ahead + at)));
+                }
                 for (r, sums) in sums.iter_mut().enumerate() {
                     let a = ops.load_ptr(few.as_ptr().add(r * size + at));
                     for n in 0..N {
@@ -191,6 +208,8 @@ impl Sums<'_> {
         let (len, size, count) = (ops.len(), self.many.size, self.many.count);
         let weights = &self.weights[first * count..(first + R) * count];
         let few = &mut self.few[first * size..(first + R) * size];
+        // Later ones find the many in the cache.
+        let (fetch, ahead) = (self.many.fetch && first == 0, self.many.ahead());
         assert!(at + V * len <= size, "vectors of a row");
         // SAFETY: vectors lie within their rows, as was asserted; `check` saw that all of the many are there.
         unsafe {
@@ -203,6 +222,9 @@ impl Sums<'_> {
             for i in 0..count {
                 let row = self.many.data.as_ptr().add(i * self.many.stride + at);
                 let b: [I::F32; V] = std::array::from_fn(|v| ops.load_ptr(row.add(v * len)));
+                if fetch {
+                    (0..V).for_each(|v| ops.prefetch(row.wrapping_add(ahead + v * len)));
+                }
                 for (r, sums) in sums.iter_mut().enumerate() {
                     let weight = ops.splat(*weights.as_ptr().add(r * count + i));
                     for v in 0..V {

@@ -45,6 +45,10 @@ class Shape:
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(helper.tensor_dtype_to_np_dtype(FLOATS[self.kind]))
 
+    def cache_bytes(self, past: int) -> int:
+        """What a step reads of the caches."""
+        return 2 * self.layers * self.kv_heads * self.size * past * self.dtype.itemsize
+
 
 class Decoder:
     """The graph of one step: token ids in, scores of the next tokens and caches out."""
@@ -94,7 +98,8 @@ class Decoder:
         packed = self.random.integers(0, 256, (n, blocks, s.block * s.bits // 8), np.uint8)
         # Uniform numbers of `bits` bits have this standard deviation.
         spread = 2**s.bits * 12**-0.5
-        scales = self.random.uniform(0.5, 1.5, n * blocks) / (spread * k**0.5)
+        # Scales of real models come from weights of 16 bits, or are kept as such.
+        scales = (self.random.uniform(0.5, 1.5, n * blocks) / (spread * k**0.5)).astype(np.float16)
         inputs = [x, self.constant(f"{name}.weight", packed), self.constant(f"{name}.scales", scales.astype(s.dtype))]
         if s.zeros:
             packed_zeros = self.random.integers(0, 256, n * -(-blocks * s.bits // 8), np.uint8)
@@ -166,5 +171,7 @@ class Decoder:
         path.write_bytes(helper.make_model(graph, opset_imports=OPSETS, ir_version=10).SerializeToString())
 
     def weight_bytes(self) -> int:
-        """What a step reads of the constants."""
-        return sum(a.nbytes for name, a in self.constants.items() if name not in ("words.weight", "cos", "sin"))
+        """What a step reads of the constants at least: scales have 16 bits, whatever type they are stored as."""
+        left = ("cos", "sin") if self.shape.tied else ("words.weight", "cos", "sin")
+        read = {name: a for name, a in self.constants.items() if name not in left}
+        return sum(2 * a.size if name.endswith(".scales") else a.nbytes for name, a in read.items())

@@ -49,11 +49,11 @@ impl<'a, T: Store<Compute: Activate>> Cached<'a, T> {
             Cached::Quantized(heads) => {
                 let copy = &mut copy[..count * size];
                 heads.load([batch, head, row], copy);
-                return Rows { data: copy, stride: size, count, size };
+                return Rows { data: copy, stride: size, count, size, fetch: false };
             }
         };
         if let Some(data) = T::same(data) {
-            return Rows { data, stride, count, size };
+            return Rows { data, stride, count, size, fetch: true };
         }
         let copy = &mut copy[..count * size];
         if stride == size {
@@ -62,7 +62,7 @@ impl<'a, T: Store<Compute: Activate>> Cached<'a, T> {
             let each = copy.chunks_exact_mut(size).enumerate();
             each.for_each(|(row, copy)| T::load_all(&data[row * stride..][..size], copy));
         }
-        Rows { data: copy, stride: size, count, size }
+        Rows { data: copy, stride: size, count, size, fetch: false }
     }
 }
 

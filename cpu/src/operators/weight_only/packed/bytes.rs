@@ -31,12 +31,12 @@ fn with_bits<const M: usize, const BITS: usize>(
         // SAFETY: this function is compiled for the instructions.
         unsafe { sums::<Avx512Vnni, M, BITS>(panel, a) }
     }
-    #[target_feature(enable = "avx,avx2,fma,avxvnni")]
+    #[target_feature(enable = "avx,avx2,fma,f16c,avxvnni")]
     fn avx_vnni<const M: usize, const BITS: usize>(panel: Panel<'_>, a: ByteRows<'_>) -> [Row<f32>; M] {
         // SAFETY: as above.
         unsafe { sums::<AvxVnni, M, BITS>(panel, a) }
     }
-    #[target_feature(enable = "avx,avx2,fma")]
+    #[target_feature(enable = "avx,avx2,fma,f16c")]
     fn avx2<const M: usize, const BITS: usize>(panel: Panel<'_>, a: ByteRows<'_>) -> [Row<f32>; M] {
         // SAFETY: as above.
         unsafe { sums::<Avx2, M, BITS>(panel, a) }
@@ -66,13 +66,14 @@ unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(
     a: ByteRows<'_>,
 ) -> [Row<f32>; M] {
     let (block, blocks) = (panel.op.block, panel.op.blocks());
-    let offset = if BITS == 8 { V::OFFSET } else { 0.0 };
+    // Whether numbers were taken less by some.
+    let less = BITS == 8 && V::OFFSET != 0.0;
     let words_of_block = block * BITS / 32;
     let mut room = [0.0; ROWS];
     let (zeros, step) = panel.zeros(&mut room);
     assert!(
         panel.words.len() >= blocks * words_of_block * ROWS
-            && panel.scales.len() >= blocks * ROWS
+            && panel.scales.len().max(panel.halves.len()) >= blocks * ROWS
             && zeros.len() >= (blocks - 1) * step + ROWS
             && a.size == blocks * block
             && a.bytes.len() >= M * a.size
@@ -108,13 +109,17 @@ unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(
             }
             for half in 0..ROWS / V::LANES {
                 let lane = at * ROWS + half * V::LANES;
-                let scale = V::load_floats(panel.scales.as_ptr().add(lane));
+                let scale = match panel.scales.is_empty() {
+                    true => V::load_halves(panel.halves.as_ptr().add(lane)),
+                    false => V::load_floats(panel.scales.as_ptr().add(lane)),
+                };
                 let zero = V::load_floats(zeros.as_ptr().add(at * step + half * V::LANES));
                 for m in 0..M {
                     let (a_scale, a_sum) = (a.scales[m * blocks + at], a.sums[m * blocks + at]);
-                    let sum = V::to_floats(V::add(sums[m][half][0], sums[m][half][1]));
-                    // What numbers were taken less by, they are again.
-                    let sum = V::multiply_add(V::splat(offset), V::splat(a_sum), sum);
+                    let mut sum = V::to_floats(V::add(sums[m][half][0], sums[m][half][1]));
+                    if less {
+                        sum = V::multiply_add(V::splat(V::OFFSET), V::splat(a_sum), sum);
+                    }
                     let sum = V::multiply_subtract(zero, V::splat(a_sum), sum);
                     totals[m][half] =
                         V::multiply_add(sum, V::multiply(scale, V::splat(a_scale)), totals[m][half]);

@@ -12,6 +12,7 @@ mod bytes;
 mod floats;
 mod left;
 mod product;
+mod scales;
 #[cfg(test)]
 mod tests;
 mod vectors;
@@ -23,9 +24,11 @@ use crate::loops::packed_weights::Weights as Memory;
 use crate::loops::packing::Packing;
 use crate::loops::simd::{Loop, widest};
 use crate::ops::weight_only::MatMulNBits;
+use crate::tensor::f16;
 
 use super::weights::{NBits, Weights, Zeros};
 pub(super) use product::{few, scratch};
+use scales::{Loaded, Scales};
 
 /// Rows of a panel.
 pub(super) const ROWS: usize = 16;
@@ -37,8 +40,7 @@ pub(super) struct Packed<T> {
     pub(super) op: MatMulNBits,
     /// By panel, by word of a row, by row. What rows are filled up with, and rows that are not there, may be anything.
     words: Memory<u32>,
-    /// By panel, by block, by row; 0 for rows that are not there.
-    scales: Memory<T>,
+    scales: Scales<T>,
     zeros: PackedZeros,
 }
 
@@ -65,13 +67,7 @@ impl<T: Store<Compute = f32>> Packed<T> {
                 _ => widest(Interleave::<8> { rows, out }),
             }
         });
-        let scales = filled(packing, panels, blocks * ROWS, |panel, out: &mut [T]| {
-            for (lane, row) in rows(panel).enumerate() {
-                for (block, &scale) in weights.scales[row * blocks..][..blocks].iter().enumerate() {
-                    out[block * ROWS + lane] = scale;
-                }
-            }
-        });
+        let scales = Scales::new(&op, weights.scales, packing);
         let each = |of: &(dyn Fn(usize, usize) -> f32 + Sync)| {
             filled(packing, panels, blocks * ROWS, |panel, out: &mut [f32]| {
                 for (lane, row) in rows(panel).enumerate() {
@@ -94,22 +90,22 @@ impl<T: Store<Compute = f32>> Packed<T> {
     }
 
     /// A panel's words, and of some of its blocks the scales and zero points; those are written to the slices where they
-    /// are not there as `f32`.
+    /// are not there as `f32`. `halves`: whether scales may be float16.
     fn panel<'a>(
         &'a self,
         panel: usize,
         blocks: Range<usize>,
+        halves: bool,
         [scales, zeros]: [&'a mut [f32]; 2],
     ) -> Panel<'a> {
         let size = words_of_row(&self.op) * ROWS;
         let first = panel * self.op.blocks() * ROWS;
         let numbers = first + blocks.start * ROWS..first + blocks.end * ROWS;
         let count = numbers.len();
-        let stored = &self.scales[numbers.clone()];
-        let scales = T::same(stored).unwrap_or_else(|| {
-            T::load_all(stored, &mut scales[..count]);
-            &scales[..count]
-        });
+        let (scales, halves) = match self.scales.load(numbers.clone(), halves, scales) {
+            Loaded::Floats(scales) => (scales, &[][..]),
+            Loaded::Halves(halves) => (&[][..], halves),
+        };
         let (zeros, middle) = match &self.zeros {
             PackedZeros::Middle(zero) => (&[][..], *zero),
             PackedZeros::Floats(all) => (&all[numbers], 0.0),
@@ -118,7 +114,7 @@ impl<T: Store<Compute = f32>> Packed<T> {
                 (&zeros[..count], 0.0)
             }
         };
-        Panel { op: &self.op, words: &self.words[panel * size..][..size], scales, zeros, middle }
+        Panel { op: &self.op, words: &self.words[panel * size..][..size], scales, halves, zeros, middle }
     }
 }
 
@@ -136,7 +132,9 @@ fn words_of_row(op: &MatMulNBits) -> usize {
 struct Panel<'a> {
     op: &'a MatMulNBits,
     words: &'a [u32],
+    /// Empty where they are in `halves`.
     scales: &'a [f32],
+    halves: &'a [f16],
     /// Empty where all are `middle`.
     zeros: &'a [f32],
     middle: f32,
@@ -252,7 +250,7 @@ impl<T: Store<Compute = f32>> Packed<T> {
                 let count = (ROWS - lane).min(rows.end - row);
                 let out = &mut out[row - rows.start..];
                 let lanes = lane..lane + count;
-                let panel = self.panel(panel, blocks.clone(), [&mut *scales, &mut *zeros]);
+                let panel = self.panel(panel, blocks.clone(), false, [&mut *scales, &mut *zeros]);
                 let (depths, first) = (depths.clone(), blocks.start);
                 match self.op.bits {
                     2 => widest(Columns::<2> { panel, depths, first, lanes, width, out }),

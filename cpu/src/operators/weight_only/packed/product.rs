@@ -51,13 +51,14 @@ pub(super) fn with_kind<T: Store<Compute = f32>>(
     } else {
         Left::Bytes(kind, ByteRows::new(op, a, memory))
     };
+    let halves = kind != Kind::Missing;
     let sink = Sink { out: Parts::new(y), n: op.n, bias };
     let panels = op.n.div_ceil(ROWS);
     // Some 10 µs of work.
     cx.pool.split(panels, (1 << 18) / (op.k * ROWS * m).max(1) + 1, |range| {
         with_scratch([room(op), room(op)], |[scales, zeros]: [&mut [f32]; 2]| {
             for at in range {
-                let panel = weight.panel(at, 0..op.blocks(), [&mut *scales, &mut *zeros]);
+                let panel = weight.panel(at, 0..op.blocks(), halves, [&mut *scales, &mut *zeros]);
                 let mut row = 0;
                 while row < m {
                     row += match m - row {

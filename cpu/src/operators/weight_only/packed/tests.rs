@@ -39,7 +39,11 @@ impl Case {
             m,
             a: (0..m * k).map(|i| random.float() * if i % k / block % 2 == 0 { 1.0 } else { 40.0 }).collect(),
             data: (0..blocks * block * bits / 8).map(|_| random.next() as u8).collect(),
-            scales: (0..blocks).map(|_| random.float() + 1.5).collect(),
+            // All of them float16 in every other case.
+            scales: (0..blocks)
+                .map(|_| random.float() + 1.5)
+                .map(|x| if seed.is_multiple_of(2) { f16::from_f32(x).to_f32() } else { x })
+                .collect(),
             zeros: (0..n * op.zero_bytes()).map(|_| random.next() as u8).collect(),
             typed: (0..blocks).map(|_| random.float() * 9.0).collect(),
             bias: (0..n).map(|_| random.float()).collect(),
@@ -115,6 +119,7 @@ fn every_form_with_every_instruction_set() {
                 for zeros in 0..3 {
                     let weights = case.weights(zeros);
                     let packed = Packed::new(&weights, (&pool).into());
+                    assert_eq!(matches!(packed.scales, Scales::Halves(_)), i % 2 == 0);
                     let told = format!("{bits} bits, blocks of {block}, {size:?}, zero points {zeros}");
                     let floats = case.packed(Kind::Missing, &packed, &pool);
                     let distance = error(&floats, &case.by_definition(&weights, false));

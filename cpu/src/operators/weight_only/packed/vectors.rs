@@ -8,6 +8,7 @@ use std::arch::x86_64::*;
 
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Level, has_avx2, has_beyond_avx512, limit};
+use crate::tensor::f16;
 
 /// Which vectors this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,7 @@ pub(super) trait Vectors: Copy {
     unsafe fn add(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     unsafe fn to_floats(ints: Self::Ints) -> Self::Floats;
     unsafe fn load_floats(from: *const f32) -> Self::Floats;
+    unsafe fn load_halves(from: *const f16) -> Self::Floats;
     unsafe fn store_floats(floats: Self::Floats, to: *mut f32);
     unsafe fn splat(x: f32) -> Self::Floats;
     unsafe fn multiply(a: Self::Floats, b: Self::Floats) -> Self::Floats;
@@ -169,6 +171,12 @@ impl Vectors for Avx512Vnni {
     unsafe fn load_floats(from: *const f32) -> __m512 {
         // SAFETY: see above.
         unsafe { _mm512_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_halves(from: *const f16) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) }
     }
 
     #[inline(always)]
@@ -273,6 +281,12 @@ macro_rules! eight_lanes {
             unsafe fn load_floats(from: *const f32) -> __m256 {
                 // SAFETY: see above.
                 unsafe { _mm256_loadu_ps(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_halves(from: *const f16) -> __m256 {
+                // SAFETY: see above.
+                unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
             }
 
             #[inline(always)]
