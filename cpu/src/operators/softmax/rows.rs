@@ -1,8 +1,12 @@
 //! Rows of `f32`.
 
+#[cfg(target_arch = "x86_64")]
+use rten_simd::isa::Avx2Isa;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, Simd, SimdOp};
 
+#[cfg(target_arch = "x86_64")]
+use super::short;
 use crate::loops::vector::exp_below_zero;
 
 /// The most elements that a vector has.
@@ -17,6 +21,9 @@ const TOGETHER: usize = 4;
 /// Elements of these rows with what fills their last vectors: their exponentials lie on the stack. In the output they would
 /// lie beside what was stored by a mask, which cannot be loaded again before it is in the cache.
 const SHORT: usize = 1024;
+
+/// Maxima of a row that do not wait for each other.
+const CHAINS: usize = 4;
 
 /// Normalises the rows of `x`, or of `y` itself.
 pub(super) struct Rows<'a> {
@@ -33,17 +40,25 @@ impl SimdOp for Rows<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         let Rows { x, y, along, logarithm } = self;
-        let mut powers = [0.0; SHORT];
+        let mut powers = [std::mem::MaybeUninit::<f32>::uninit(); SHORT];
         let pitch = along.next_multiple_of(LANES);
         let (together, count) = (TOGETHER * pitch <= SHORT, y.len() / along);
         let y = y.as_mut_ptr();
         let x = x.map_or(y.cast_const(), |x| x[..count * along].as_ptr());
         let mut i = 0;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(isa) =
+            Avx2Isa::new().filter(|_| isa.f32().len() == 8 && !logarithm && along <= short::LONGEST)
+        {
+            // SAFETY: there is such a value only with AVX2 and FMA; there are so many rows.
+            unsafe { short::rows(isa, x, y, along, count / short::ROWS) };
+            i = count / short::ROWS * short::ROWS;
+        }
         while i < count {
             // SAFETY: `count` rows of `along` elements, of which there are those of a turn; `powers` has room for them.
             unsafe {
                 let (x, y) = (x.add(i * along), y.add(i * along));
-                let short = Powers { at: powers.as_mut_ptr(), pitch };
+                let short = Powers { at: powers.as_mut_ptr().cast(), pitch };
                 let kept = if pitch <= SHORT { short } else { Powers { at: y, pitch: along } };
                 i += match together && count - i >= TOGETHER {
                     true => rows::<I, TOGETHER>(isa, (x, y), short, along, logarithm),
@@ -83,21 +98,31 @@ unsafe fn rows<I: Isa, const R: usize>(
         let load = |r: usize, at: usize| ops.load_ptr(x.add(r * along + at));
         let load_last = |r: usize| ops.load_ptr_mask(x.add(r * along + whole), tail);
         let power_at = |r: usize, at: usize| powers.at.add(r * powers.pitch + at);
-        let mut largest = [[lowest; R]; 2];
-        for at in (0..whole).step_by(len) {
-            largest.swap(0, 1);
+        // Several of a row that is alone, so that a maximum need not wait for the one before.
+        let chains = if R == 1 { CHAINS } else { 1 };
+        let (mut largest, mut at) = ([[lowest; R]; CHAINS], 0);
+        while at + chains * len <= whole {
+            for (c, largest) in largest.iter_mut().enumerate().take(chains) {
+                for (r, largest) in largest.iter_mut().enumerate() {
+                    *largest = ops.max(*largest, load(r, at + c * len));
+                }
+            }
+            at += chains * len;
+        }
+        for at in (at..whole).step_by(len) {
             for (r, largest) in largest[0].iter_mut().enumerate() {
                 *largest = ops.max(*largest, load(r, at));
             }
         }
         if whole < along {
-            for (r, largest) in largest[1].iter_mut().enumerate() {
+            for (r, largest) in largest[CHAINS - 1].iter_mut().enumerate() {
                 *largest = ops.max(*largest, ops.select(load_last(r), lowest, tail));
             }
         }
-        let [one, other] = largest;
-        let largest: [I::F32; R] =
-            std::array::from_fn(|r| ops.splat(largest_lane::<I>(ops.max(one[r], other[r]))));
+        let [one, two, three, four] = largest;
+        let largest: [I::F32; R] = std::array::from_fn(|r| {
+            ops.splat(largest_lane::<I>(ops.max(ops.max(one[r], two[r]), ops.max(three[r], four[r]))))
+        });
         let (mut totals, mut sums) = ([0.0f64; R], [none; R]);
         for run in (0..whole).step_by(TERMS * len) {
             if run > 0 {
