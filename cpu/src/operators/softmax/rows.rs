@@ -22,9 +22,6 @@ const TOGETHER: usize = 4;
 /// lie beside what was stored by a mask, which cannot be loaded again before it is in the cache.
 const SHORT: usize = 1024;
 
-/// Maxima of a row that do not wait for each other.
-const CHAINS: usize = 4;
-
 /// Normalises the rows of `x`, or of `y` itself.
 pub(super) struct Rows<'a> {
     pub x: Option<&'a [f32]>,
@@ -98,31 +95,21 @@ unsafe fn rows<I: Isa, const R: usize>(
         let load = |r: usize, at: usize| ops.load_ptr(x.add(r * along + at));
         let load_last = |r: usize| ops.load_ptr_mask(x.add(r * along + whole), tail);
         let power_at = |r: usize, at: usize| powers.at.add(r * powers.pitch + at);
-        // Several of a row that is alone, so that a maximum need not wait for the one before.
-        let chains = if R == 1 { CHAINS } else { 1 };
-        let (mut largest, mut at) = ([[lowest; R]; CHAINS], 0);
-        while at + chains * len <= whole {
-            for (c, largest) in largest.iter_mut().enumerate().take(chains) {
-                for (r, largest) in largest.iter_mut().enumerate() {
-                    *largest = ops.max(*largest, load(r, at + c * len));
-                }
-            }
-            at += chains * len;
-        }
-        for at in (at..whole).step_by(len) {
+        let mut largest = [[lowest; R]; 2];
+        for at in (0..whole).step_by(len) {
+            largest.swap(0, 1);
             for (r, largest) in largest[0].iter_mut().enumerate() {
                 *largest = ops.max(*largest, load(r, at));
             }
         }
         if whole < along {
-            for (r, largest) in largest[CHAINS - 1].iter_mut().enumerate() {
+            for (r, largest) in largest[1].iter_mut().enumerate() {
                 *largest = ops.max(*largest, ops.select(load_last(r), lowest, tail));
             }
         }
-        let [one, two, three, four] = largest;
-        let largest: [I::F32; R] = std::array::from_fn(|r| {
-            ops.splat(largest_lane::<I>(ops.max(ops.max(one[r], two[r]), ops.max(three[r], four[r]))))
-        });
+        let [one, other] = largest;
+        let largest: [I::F32; R] =
+            std::array::from_fn(|r| ops.splat(largest_lane::<I>(ops.max(one[r], other[r]))));
         let (mut totals, mut sums) = ([0.0f64; R], [none; R]);
         for run in (0..whole).step_by(TERMS * len) {
             if run > 0 {
