@@ -193,20 +193,12 @@ impl<C: Sample<Compute = C> + num_traits::Float + num_traits::NumAssign> Pass<C>
         let grain = (GRAIN / (unit * count)).max(1);
         let two = (A::singles(input), C::singles(&self.weights), C::singles(&[extrapolation]).map(|x| x[0]));
         if let ((Some(input), Some(weights), Some(fill)), 2) = (two, count)
+            && (inner > 1 || self.pairs)
             && let Some(output) = B::singles_mut(output)
         {
-            let Pass { taps, pairs, .. } = self;
+            let taps = &self.taps;
             split_mut(cx.pool, output, unit, grain, |units, output| {
-                widest(Linear {
-                    sizes: [from, to, inner],
-                    taps,
-                    weights,
-                    pairs: *pairs,
-                    units,
-                    fill,
-                    input,
-                    output,
-                });
+                widest(Linear { sizes: [from, to, inner], taps, weights, units, fill, input, output });
             });
             return;
         }
@@ -344,7 +336,7 @@ mod tests {
         let linear = ("mode", Attribute::String("linear".into()));
         let resized = |x: Value, scales: [f32; 4]| {
             let inputs = [Some(x), None, t(&[4], &scales)];
-            elements::<f32>(&run("Resize", 13, &[linear.clone()], &inputs, 1).unwrap()[0]).1
+            elements::<f32>(&run("Resize", 13, std::slice::from_ref(&linear), &inputs, 1).unwrap()[0]).1
         };
         let of = |shape: &[usize]| t(shape, &x).unwrap();
         assert_eq!(resized(of(&[1, 1, 6, 6]), [1.0, 1.0, 0.5, 0.5]), halved);

@@ -5,14 +5,13 @@ use std::ops::Range;
 use crate::loops::simd::Loop;
 use crate::provider::resample::Taps;
 
-/// Units of a pass with two taps: rows of an output of `[outer, to, inner]`, or whole axes where `inner` is 1.
+/// Units of a pass with two taps: rows of an output of `[outer, to, inner]`, or whole axes where `inner` is 1 and taps read all
+/// elements, one after the other. Others are gathered, which is no faster with AVX-512 than one by one.
 pub(super) struct Linear<'a> {
     /// `[from, to, inner]`
     pub(super) sizes: [usize; 3],
     pub(super) taps: &'a Taps,
     pub(super) weights: &'a [f32],
-    /// Whether taps read all elements, one after the other.
-    pub(super) pairs: bool,
     pub(super) units: Range<usize>,
     /// What is where the axis is read outside.
     pub(super) fill: f32,
@@ -25,20 +24,13 @@ impl Loop for Linear<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Linear { sizes: [from, to, inner], taps, weights, pairs, units, fill, input, output } = self;
+        let Linear { sizes: [from, to, inner], taps, weights, units, fill, input, output } = self;
         let (positions, weights) = (taps.positions.as_chunks::<2>().0, weights.as_chunks::<2>().0);
         if inner == 1 {
             for (u, y) in units.zip(output.chunks_exact_mut(to)) {
                 let x = &input[u * from..][..from];
-                let each = y.iter_mut().zip(weights);
-                if pairs {
-                    for ((y, weights), x) in each.zip(x.as_chunks::<2>().0) {
-                        *y = weights[0] * x[0] + weights[1] * x[1];
-                    }
-                } else {
-                    for ((y, weights), positions) in each.zip(positions) {
-                        *y = weights[0] * x[positions[0]] + weights[1] * x[positions[1]];
-                    }
+                for ((y, weights), x) in y.iter_mut().zip(weights).zip(x.as_chunks::<2>().0) {
+                    *y = weights[0] * x[0] + weights[1] * x[1];
                 }
                 for (y, _) in y.iter_mut().zip(&taps.outside).filter(|(_, outside)| **outside) {
                     *y = fill;
