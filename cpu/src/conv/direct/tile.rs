@@ -86,13 +86,8 @@ impl Block<'_> {
         // So many columns of all taps stay in the first cache while panels go by.
         let width = VECTORS * len;
         let strip = (CACHED / (depth * width).max(1)).max(1) * width;
-        let mut first = start;
-        while first < end - alone {
-            // See below.
-            let left = end - alone - first;
-            let even = R == 4 && left.div_ceil(len) == strip / len + 1;
-            let strip = first..first + if even { strip - len } else { strip.min(left) };
-            first = strip.end;
+        for strip in (start..end - alone).step_by(strip).map(|start| start..(start + strip).min(end - alone))
+        {
             // In the last strip, while a panel is at hand.
             let alone = if strip.end == end - alone { strip.end..end } else { end..end };
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
@@ -100,14 +95,8 @@ impl Block<'_> {
                 let rows = row..(row + R).min(self.rows.end);
                 // Of what the next strip reads from memory, one vector of each tap.
                 let ahead = if i < VECTORS { strip.len() + i * len } else { 0 };
-                let mut next = strip.start;
-                while next < strip.end {
-                    let (start, left) = (next, strip.end - next);
-                    // A tile of one vector would wait for each of its four sums: two of two take less time than one of three
-                    // and one.
-                    let even = R == 4 && left.div_ceil(len) == VECTORS + 1;
-                    let count = if even { 2 * len } else { width.min(left) };
-                    next += count;
+                for start in strip.clone().step_by(width) {
+                    let count = width.min(strip.end - start);
                     let reach = reach(last, start, count, self.planes.len());
                     segments.set(self.lines, start, count, len);
                     let to = segments.contiguous(len).filter(|_| rows.len() == R);
