@@ -55,34 +55,44 @@ fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
 const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652e-1, 4.166_839_3e-2, 8.368_781e-3, 1.381_446_6e-3];
 /// log(2), in a part that has few digits and the rest.
 const LOG_2: [f32; 2] = [6.931_457_5e-1, 1.428_606_8e-6];
-/// Where the exponential is taken for 0, while it is still a normal number.
-const LOWEST: f32 = -86.5;
+/// Below -86.99 the exponential is taken for 0, while it is still a normal number. Its power of two has no bits left there.
+const LOWEST: f32 = -87.3;
 /// Added to a small float it leaves the nearest whole number in the lowest bits.
 const ROUND: f32 = 12_582_912.0;
+
+/// What is added to the exponent of a power of two that is half as large.
+const BIAS: f32 = 126.0;
 
 /// Two factors of `exp(x)`, within 1 ulp, for `x` from `LOWEST` to 88; NaN stays NaN in their product.
 #[inline(always)]
 pub(crate) fn exp_factors<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     let (ops, ints) = (isa.f32(), isa.i32());
-    let rounded = ops.mul_add(x, ops.splat(LOG2_E), ops.splat(ROUND));
-    let k = ops.sub(rounded, ops.splat(ROUND));
+    // The power of two is half as large and the other factor twice, so that the bits of powers are all zeros before they are
+    // those of negative numbers.
+    let biased = ops.splat(ROUND + BIAS);
+    let rounded = ops.mul_add(x, ops.splat(LOG2_E), biased);
+    let k = ops.sub(rounded, biased);
     let r = ops.mul_add(k, ops.splat(-LOG_2[0]), x);
     let r = ops.mul_add(k, ops.splat(-LOG_2[1]), r);
-    let mut y = ops.splat(EXP[4]);
+    let mut y = ops.splat(2.0 * EXP[4]);
     for i in (0..4).rev() {
-        y = ops.mul_add(y, r, ops.splat(EXP[i]));
+        y = ops.mul_add(y, r, ops.splat(2.0 * EXP[i]));
     }
-    let y = ops.mul_add(ops.mul_add(y, r, ops.one()), r, ops.one());
-    let power = ints.shift_left::<23>(ints.add(rounded.reinterpret_cast(), ints.splat(127)));
+    let two = ops.splat(2.0);
+    let y = ops.mul_add(ops.mul_add(y, r, two), r, two);
+    let power: I::I32 = ints.shift_left::<23>(rounded.reinterpret_cast());
     (y, power.reinterpret_cast())
 }
 
-/// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below `LOWEST`.
+/// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below -86.99.
 #[inline(always)]
 pub(crate) fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let ops = isa.f32();
+    let lowest = ops.splat(LOWEST);
+    // The operands of a maximum in this order let NaN through, where there is an instruction of that kind.
+    let x = if ops.len() >= 8 { ops.max(lowest, x) } else { ops.select(lowest, x, ops.lt(x, lowest)) };
     let (y, power) = exp_factors(isa, x);
-    ops.select(ops.zero(), ops.mul(y, power), ops.lt(x, ops.splat(LOWEST)))
+    ops.mul(y, power)
 }
 
 /// `gamma · x`, below zero `gamma · alpha · (exp(x) − 1)`.

@@ -3,6 +3,8 @@
 //! Nearest neighbours are a copy through one map for each axis. Interpolation is separable: one pass
 //! over the tensor for each axis that changes, those that shrink first.
 
+mod linear;
+
 use std::marker::PhantomData;
 
 use crate::ops::OpError;
@@ -16,7 +18,9 @@ use crate::loops::mover::{self, Inputs, Mover, Outputs};
 use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, split_mut};
 use crate::loops::sample::Sample;
+use crate::loops::simd::widest;
 use crate::provider::resample::{Taps, geometry, interpolation, is_identity, nearest};
+use linear::Linear;
 
 pub(super) const KERNELS: &[Entry] = &[Entry::new("Resize", build), Entry::new("Upsample", build)];
 
@@ -94,6 +98,8 @@ struct Pass<C> {
     inner: usize,
     taps: Taps,
     weights: Vec<C>,
+    /// Whether taps read all elements, one after the other.
+    pairs: bool,
 }
 
 struct Plan<C> {
@@ -149,6 +155,7 @@ impl<T: Sample> Kernel for Interpolate<T> {
         for k in order {
             let taps = interpolation(&self.op, &axes[k]);
             let weights = taps.weights.iter().map(|&w| T::weight(w)).collect();
+            let pairs = taps.count == 2 && taps.positions.iter().enumerate().all(|(i, &p)| i == p);
             passes.push(Pass {
                 outer: shape[..k].iter().product(),
                 from: shape[k],
@@ -156,6 +163,7 @@ impl<T: Sample> Kernel for Interpolate<T> {
                 inner: shape[k + 1..].iter().product(),
                 taps,
                 weights,
+                pairs,
             });
             shape[k] = axes[k].output;
         }
@@ -183,6 +191,17 @@ impl<C: Sample<Compute = C> + num_traits::Float + num_traits::NumAssign> Pass<C>
         // Rows of output for one (outer, position) pair; for inner = 1 whole axes.
         let unit = if inner == 1 { to } else { inner };
         let grain = (GRAIN / (unit * count)).max(1);
+        let two = (A::singles(input), C::singles(&self.weights), C::singles(&[extrapolation]).map(|x| x[0]));
+        if let ((Some(input), Some(weights), Some(fill)), 2) = (two, count)
+            && (inner > 1 || self.pairs)
+            && let Some(output) = B::singles_mut(output)
+        {
+            let taps = &self.taps;
+            split_mut(cx.pool, output, unit, grain, |units, output| {
+                widest(Linear { sizes: [from, to, inner], taps, weights, units, fill, input, output });
+            });
+            return;
+        }
         split_mut(cx.pool, output, unit, grain, |units, output| {
             for (u, y) in units.zip(output.chunks_exact_mut(unit)) {
                 if inner == 1 {
@@ -278,6 +297,7 @@ where
 #[cfg(test)]
 mod tests {
     use crate::graph::Attribute;
+    use crate::tensor::Value;
     use crate::testing::{elements, run, t};
 
     #[test]
@@ -300,6 +320,38 @@ mod tests {
             let out = run(op, opset, &attributes, &inputs, 1).unwrap_or_else(|e| panic!("{op} {opset}: {e}"));
             assert_eq!(elements::<f32>(&out[0]).1, want, "{op} {opset}");
         }
+    }
+
+    /// To half the size, where taps read all elements in turn, and to twice the size along
+    /// an axis that has others inside, beside the means that they are.
+    #[test]
+    fn linear_rows_and_columns() {
+        let x: Vec<f32> = (0..36).map(|i| (i * i % 23) as f32).collect();
+        let halved: Vec<f32> = (0..9)
+            .map(|i| {
+                let at = i / 3 * 12 + i % 3 * 2;
+                (x[at] + x[at + 1] + x[at + 6] + x[at + 7]) / 4.0
+            })
+            .collect();
+        let linear = ("mode", Attribute::String("linear".into()));
+        let resized = |x: Value, scales: [f32; 4]| {
+            let inputs = [Some(x), None, t(&[4], &scales)];
+            elements::<f32>(&run("Resize", 13, std::slice::from_ref(&linear), &inputs, 1).unwrap()[0]).1
+        };
+        let of = |shape: &[usize]| t(shape, &x).unwrap();
+        assert_eq!(resized(of(&[1, 1, 6, 6]), [1.0, 1.0, 0.5, 0.5]), halved);
+        assert_eq!(resized(of(&[1, 1, 36, 1]), [1.0, 1.0, 0.5, 1.0]), pairs(&x));
+        assert_eq!(resized(of(&[1, 1, 1, 36]), [1.0, 1.0, 1.0, 0.5]), pairs(&x));
+        let wide = resized(of(&[1, 1, 2, 18]), [1.0, 1.0, 2.0, 1.0]);
+        let between = |part: f32| (0..18).map(move |i| (i, part));
+        let want = [0.0, 0.25, 0.75, 1.0].into_iter().flat_map(between);
+        let want: Vec<f32> = want.map(|(i, part)| (1.0 - part) * x[i] + part * x[18 + i]).collect();
+        assert_eq!(wide, want);
+    }
+
+    /// The means of two and two.
+    fn pairs(x: &[f32]) -> Vec<f32> {
+        x.as_chunks::<2>().0.iter().map(|[a, b]| (a + b) / 2.0).collect()
     }
 
     /// Coordinates that are whole (0 and 2) where 1/2 of 3 and 1/3 of 6 are not rounded on the way: results

@@ -2,6 +2,7 @@
 
 use crate::gemm::Epilogue;
 use crate::loops::parallel::Parts;
+use crate::loops::quantization::whole;
 use crate::loops::simd::{Loop, widest};
 use crate::tensor::{Element, ElementType, TensorViewMut, f16};
 
@@ -41,12 +42,11 @@ impl Int8Epilogue<'_> {
     }
 }
 
-/// The nearest integer, ties to even, shifted and limited. Beside 1.5·2²³ a float has no room for fractions: the
-/// number lies in its last bits. A cast is no vector instruction, since it saturates.
+/// The nearest integer, ties to even, shifted and limited.
 #[inline(always)]
 fn byte<T>(zero: f32, low: f32, high: f32, of: impl Fn(i32) -> T) -> impl Fn(f32) -> T {
     let (low, high, shift) = (low - zero, high - zero, zero as i32);
-    move |x| of((x.max(low).min(high) + 12_582_912.0).to_bits() as i32 + shift)
+    move |x| of(whole(x.max(low).min(high)) + shift)
 }
 
 struct Stored<'a, T, F> {

@@ -44,7 +44,10 @@ impl PlaneLayout {
     /// Elements of the scratch that a thread needs.
     pub(crate) fn scratch_len(&self) -> usize {
         match self {
-            PlaneLayout::Square(square) => square.width(),
+            PlaneLayout::Square(square) => match square.padded() {
+                Some(padded) => padded.width().max(square.width()) + padded.image(),
+                None => square.width(),
+            },
             PlaneLayout::Copied(planes) => planes.size() + LONGEST,
         }
     }
@@ -83,17 +86,28 @@ impl SimdOp for OutputPlanes<'_> {
 
 impl OutputPlanes<'_> {
     #[inline(always)]
-    fn lines<I: Isa>(self, isa: I, masks: &Masks<I>, square: &Square) {
+    fn lines<I: Isa>(mut self, isa: I, masks: &Masks<I>, square: &Square) {
         let (image, taps) = (square.image(), square.taps());
-        self.scratch.fill(0.0);
+        let scratch = std::mem::take(&mut self.scratch);
+        scratch.fill(0.0);
+        let padded = square.padded().filter(|_| isa.f32().len() == 8);
+        let shape = padded.unwrap_or(*square);
+        let (zeros, copy) = scratch.split_at_mut(shape.width());
+        let mut copied = None;
         for output in self.outputs.clone() {
             let (row, at) = self.place(output);
             // SAFETY: each plane of the output is computed once.
             let out = unsafe { self.epilogue.out.get(at..at + square.outputs()) };
+            let channel = output / self.multiplier;
+            let from = &self.images[channel * image..][..image];
+            if let Some(padded) = padded.filter(|_| copied != Some(channel)) {
+                square.pad(isa, masks, &padded, from, copy);
+                copied = Some(channel);
+            }
             let lines = SquarePlane {
-                shape: *square,
-                image: &self.images[output / self.multiplier * image..][..image],
-                zeros: self.scratch,
+                shape,
+                image: if padded.is_some() { &*copy } else { from },
+                zeros: &*zeros,
                 kernel: &self.kernels[row * taps..][..taps],
                 bias: self.epilogue.bias.map_or(0.0, |bias| bias[row]),
                 // Outputs of short lines are more quickly activated as a whole.

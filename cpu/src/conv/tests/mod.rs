@@ -49,6 +49,11 @@ pub(crate) const CASES: &[Case] = &[
     Case { x: &[1, 40, 1, 1], w: &[32, 40, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 32, 1, 1], checksum: -317.0 },
     Case { x: &[1, 32, 0, 3], w: &[32, 32, 3, 3], pads: &[2, 1, 2, 1], strides: &[], dilations: &[], group: 1, y: &[1, 32, 2, 3], checksum: -35.0 },
     Case { x: &[1, 32, 40, 50], w: &[33, 32, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 33, 40, 50], checksum: -1070.0 },
+    Case { x: &[2, 3, 11, 28], w: &[3, 1, 3, 3], pads: &[1, 1, 1, 1], strides: &[1, 1], dilations: &[], group: 3, y: &[2, 3, 11, 28], checksum: 464.0 },
+    Case { x: &[1, 4, 13, 17], w: &[8, 1, 3, 3], pads: &[2, 0, 1, 3], strides: &[1, 1], dilations: &[], group: 4, y: &[1, 8, 14, 18], checksum: 1256.0 },
+    Case { x: &[1, 3, 21, 45], w: &[3, 1, 3, 3], pads: &[1, 1, 1, 1], strides: &[2, 2], dilations: &[], group: 3, y: &[1, 3, 11, 23], checksum: 19.0 },
+    Case { x: &[2, 2, 9, 12], w: &[2, 1, 3, 3], pads: &[0, 3, 2, 0], strides: &[2, 2], dilations: &[], group: 2, y: &[2, 2, 5, 7], checksum: 109.0 },
+    Case { x: &[1, 2, 6, 33], w: &[4, 1, 3, 3], pads: &[0, 0, 0, 0], strides: &[1, 1], dilations: &[], group: 2, y: &[1, 4, 4, 31], checksum: 676.0 },
     Case { x: &[1, 4, 9, 37], w: &[4, 1, 5, 5], pads: &[2, 2, 2, 2], strides: &[], dilations: &[], group: 4, y: &[1, 4, 9, 37], checksum: -1600.0 },
     Case { x: &[1, 2, 20, 71], w: &[2, 1, 3, 3], pads: &[0, 1, 1, 0], strides: &[2, 2], dilations: &[], group: 2, y: &[1, 2, 10, 35], checksum: -106.0 },
     Case { x: &[2, 3, 5, 6], w: &[3, 1, 5, 5], pads: &[4, 7, 3, 9], strides: &[1, 1], dilations: &[], group: 3, y: &[2, 3, 8, 18], checksum: -611.0 },
@@ -263,9 +268,9 @@ fn shared_out_by_lines_and_images() {
     }
 }
 
-/// With a constant weight by Winograd's algorithm, without one as a product of patches.
+/// With a constant weight by Winograd's algorithm, without one as a product of patches: dilated, and images of few tiles.
 #[test]
-fn dilated_with_a_residual() {
+fn three_by_three_with_a_residual() {
     let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
     let tensor = |shape: &[usize]| t(shape, &ramp::<f32>(shape.iter().product()));
     for (x, w, dilations) in [
@@ -274,6 +279,13 @@ fn dilated_with_a_residual() {
         ([2, 32, 2, 3], [32, 32, 3, 3], [5, 1]),
         ([1, 32, 0, 3], [32, 32, 3, 3], [2, 2]),
         ([0, 32, 4, 3], [32, 32, 3, 3], [2, 2]),
+        ([1, 64, 7, 7], [64, 64, 3, 3], [1, 1]),
+        ([3, 35, 5, 9], [45, 35, 3, 3], [1, 1]),
+        ([2, 32, 1, 4], [33, 32, 3, 3], [1, 1]),
+        ([1, 48, 16, 13], [45, 48, 3, 3], [1, 1]),
+        ([1, 32, 4, 30], [37, 32, 3, 3], [1, 1]),
+        ([2, 200, 7, 6], [170, 200, 3, 3], [1, 1]),
+        ([1, 190, 13, 14], [180, 190, 3, 3], [1, 1]),
     ] {
         let [down, across] = dilations;
         let attributes = [

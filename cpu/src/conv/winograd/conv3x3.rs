@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::few_tiles::FewTiles;
 use super::input_transform::{self, InputTransform};
 use super::output_transform::{self, OutputTransform};
 use super::tiling::{TileSize, Tiling};
@@ -51,7 +52,14 @@ struct Conv3x3 {
 }
 
 /// What depends on shapes.
-struct State {
+enum State {
+    /// Channels in the lanes of vectors, so many images at a time.
+    FewTiles(FewTiles, usize),
+    Rows(Rows),
+}
+
+/// Tiles in the lanes of vectors.
+struct Rows {
     parts: Vec<TileRows>,
     /// How all threads divide the products of a part, one part after the other; `None` where each part is one
     /// thread's.
@@ -92,6 +100,10 @@ impl Conv3x3 {
         if g.input.contains(&0) || g.output.contains(&0) {
             return None;
         }
+        if let Some(way) = FewTiles::new(self.tile, g, &self.panels) {
+            let together = way.together(images, self.threads);
+            return Some(State::FewTiles(way, together));
+        }
         let tile = self.tile.outputs();
         let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
         let partitions = threads_of_image(images, self.threads);
@@ -119,7 +131,7 @@ impl Conv3x3 {
             };
             parts.push(TileRows { tiling, taps, skipped, before });
         }
-        Some(State { parts, together })
+        Some(State::Rows(Rows { parts, together }))
     }
 
     /// Rows of tiles of a part, where each is one of so many threads'; `None` where all threads had better do each.
@@ -173,9 +185,14 @@ impl Kernel for Conv3x3 {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[1]) else { return Ok(Prepared::default()) };
         let geometry = self.op.window.geometry(&x.shape[2..], &w.shape[2..])?;
         let state = self.state(&geometry, x.shape[0]);
-        let together = state.iter().filter(|state| state.together.is_some()).flat_map(|state| &state.parts);
-        let scratch_lens = together.map(|part| self.scratch_len(&part.tiling, self.outputs).iter().sum());
-        let elements = scratch_lens.max().unwrap_or(0);
+        let elements = match &state {
+            Some(State::FewTiles(way, images)) => images * way.scratch_len(),
+            Some(State::Rows(Rows { parts, together: Some(_) })) => {
+                let lens = parts.iter().map(|part| self.scratch_len(&part.tiling, self.outputs).iter().sum());
+                lens.max().unwrap_or(0)
+            }
+            _ => 0,
+        };
         Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<f32>() })
     }
 
@@ -204,8 +221,18 @@ impl Kernel for Conv3x3 {
             let epilogue = F32Epilogue { start: i * self.outputs * columns, ..epilogue };
             (&x[i * size..][..size], epilogue)
         };
-        let parts = &state.parts;
-        if let Some(blocks) = state.together {
+        let Rows { parts, together } = match state {
+            State::Rows(rows) => rows,
+            State::FewTiles(way, together) => {
+                let scratch = cx.scratch::<f32>();
+                let groups = x.chunks(together * size.max(1)).enumerate();
+                for (i, x) in groups.take_while(|_| !cx.cancelled()) {
+                    way.convolve(cx.pool, &self.panels, x, scratch, image(i * together).1);
+                }
+                return if cx.cancelled() { Err(OpError::Cancelled) } else { Ok(()) };
+            }
+        };
+        if let Some(blocks) = *together {
             let scratch = cx.scratch::<f32>();
             for i in (0..images * parts.len()).take_while(|_| !cx.cancelled()) {
                 let (image, epilogue) = image(i / parts.len());

@@ -180,7 +180,7 @@ fn every_second(line: &[f32], out: &mut [f32]) {
 
 /// `Bᵀ` times a column.
 #[inline(always)]
-fn transform<I: Isa, const N: usize>(isa: I, x: [I::F32; N]) -> [I::F32; N] {
+pub(super) fn transform<I: Isa, const N: usize>(isa: I, x: [I::F32; N]) -> [I::F32; N] {
     let ops = isa.f32();
     let mut y = x;
     if N == 4 {

@@ -13,9 +13,42 @@
 
 pub(crate) mod conv3x3;
 pub(crate) mod dilated;
+#[cfg(target_arch = "x86_64")]
+mod few_tiles;
 pub(crate) mod input_transform;
 pub(crate) mod output_transform;
 pub(crate) mod tiling;
 pub(crate) mod weight_transform;
 
 pub(crate) use conv3x3::build;
+
+#[cfg(not(target_arch = "x86_64"))]
+mod few_tiles {
+    //! Not on this architecture.
+
+    use super::tiling::TileSize;
+    use crate::conv::common::epilogue::F32Epilogue;
+    use crate::conv::direct::panels::Panels;
+    use crate::ops::window::Geometry;
+    use crate::threads::Pool;
+
+    pub(super) enum FewTiles {}
+
+    impl FewTiles {
+        pub(super) fn new(_: TileSize, _: &Geometry, _: &Panels) -> Option<Self> {
+            None
+        }
+
+        pub(super) fn scratch_len(&self) -> usize {
+            match *self {}
+        }
+
+        pub(super) fn together(&self, _: usize, _: usize) -> usize {
+            match *self {}
+        }
+
+        pub(super) fn convolve(&self, _: &Pool, _: &Panels, _: &[f32], _: &mut [f32], _: F32Epilogue<'_>) {
+            match *self {}
+        }
+    }
+}

@@ -99,7 +99,7 @@ fn interleave<I: Isa, const M: usize>(isa: I, values: [I::F32; M], out: &mut [f3
 
 /// `Aᵀ` times a column.
 #[inline(always)]
-fn transform<I: Isa, const N: usize, const M: usize>(isa: I, x: [I::F32; N]) -> [I::F32; M] {
+pub(super) fn transform<I: Isa, const N: usize, const M: usize>(isa: I, x: [I::F32; N]) -> [I::F32; M] {
     let ops = isa.f32();
     let mut y = [ops.zero(); M];
     if N == 4 {

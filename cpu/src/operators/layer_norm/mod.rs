@@ -1,6 +1,7 @@
 //! Layer and RMS normalisation: all axes from one on.
 
 mod mixed_rms;
+mod rows;
 
 use std::marker::PhantomData;
 
@@ -8,11 +9,13 @@ use crate::ops::OpError;
 use crate::ops::layer_norm::LayerNorm;
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 
+use crate::isa::Dispatch;
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::broadcast::Broadcast;
 use crate::loops::parallel::{GRAIN, Parts};
 use crate::loops::statistics::{Real, affine, moments, total};
 use crate::loops::widen::Widen;
+use rows::Rows;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("LayerNormalization", build),
@@ -95,7 +98,27 @@ impl<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>> Kernel for LayerNormKernel<
             [mean, deviation, ..] => (mean.as_mut(), deviation.as_mut()),
         };
         let (mean_out, deviation_out) = (Statistic::new(mean_out), Statistic::new(deviation_out));
+        let singles = scale.singles(row).zip(bias.singles(row)).filter(|(scale, _)| scale.len() == row);
         cx.pool.split(layout.elements / row, (GRAIN / row).max(1), |rows| {
+            if let Some((scale, bias)) = singles.filter(|_| T::TYPE == ElementType::F32) {
+                let part = rows.start * row..rows.end * row;
+                let x = x.and_then(|x| T::Wide::singles(T::load(&x[part.clone()], &mut [])));
+                // SAFETY: each row belongs to one thread.
+                let y = unsafe { y.get(part) };
+                let LayerNorm { rms, epsilon, .. } = self.op;
+                // SAFETY: as above, one element for each row.
+                let statistics = |i: usize, mean, factor| unsafe {
+                    mean_out.set(rows.start + i, mean);
+                    deviation_out.set(rows.start + i, factor);
+                };
+                T::update(y, &mut [], |y| {
+                    if let Some(y) = T::Wide::singles_mut(y) {
+                        let epsilon = f64::from(epsilon);
+                        Rows { x, y, row, rms, epsilon, scale, bias, statistics }.widest();
+                    }
+                });
+                return;
+            }
             for i in rows {
                 // SAFETY: each row belongs to one thread.
                 let y = unsafe { y.get(i * row..(i + 1) * row) };
@@ -165,6 +188,15 @@ impl<'a, S: Copy> Parameter<'a, S> {
             many => copy[out].copy_from_slice(many),
         });
         Parameter { elements: copy, every_row: false }
+    }
+
+    /// The elements where they are `f32` and serve every row, each of `row`.
+    fn singles(&self, row: usize) -> Option<&[f32]>
+    where
+        S: Widen<Wide: Real>,
+    {
+        let fits = S::TYPE == ElementType::F32 && self.every_row && [1, row].contains(&self.elements.len());
+        fits.then(|| S::load(self.elements, &mut [])).and_then(S::Wide::singles)
     }
 
     fn row(&self, i: usize, row: usize) -> &[S] {

@@ -6,7 +6,7 @@ use crate::tensor::{Element, ElementType};
 use crate::loops::simd::{Loop, run};
 use crate::loops::statistics::Real as _;
 
-use super::singles::{Extreme, ExtremeOfSingles, SumOfRows, SumOfSingles, TOGETHER};
+use super::singles::{Extreme, ExtremeOfSingles, SumOfEvenRows, SumOfRows, SumOfSingles, TOGETHER};
 
 /// A type that can be reduced, and the wider one it is accumulated in: f64 for floats (so that long
 /// sums stay exact to the last place), 64 bits for integers, where sums wrap.
@@ -86,7 +86,15 @@ accumulate! {
 
 type RowLoop<W, A> = fn(&[W], A, A) -> A;
 type ColumnLoop<W, A> = fn(&[W], &mut [A], &[A]);
-type SeveralLoop<A> = fn([&[f32]; TOGETHER], &mut [A]);
+type SeveralLoop<A> = fn(Several<'_>, &mut [A]);
+
+/// Several rows of f32.
+pub(super) enum Several<'a> {
+    /// `TOGETHER` rows.
+    Rows([&'a [f32]; TOGETHER]),
+    /// So many times as many, each so far from the next.
+    Even { x: &'a [f32], stride: usize, groups: usize },
+}
 
 /// One pass of a reduction.
 pub(super) struct Accumulator<W: Accumulate> {
@@ -137,7 +145,13 @@ fn sums<W: Accumulate>() -> Accumulator<W> {
             }
         },
         several: (W::TYPE == ElementType::F32).then_some(|rows, acc| {
-            W::doubles(acc).into_iter().for_each(|acc| run::<_, true>(SumOfRows(rows, acc)));
+            let Some(acc) = W::doubles(acc) else { return };
+            match rows {
+                Several::Rows(rows) => run::<_, true>(SumOfRows(rows, acc)),
+                Several::Even { x, stride, groups } => {
+                    run::<_, true>(SumOfEvenRows { x, stride, groups, acc });
+                }
+            }
         }),
         ..pass::<W, Sum>(W::zero())
     }

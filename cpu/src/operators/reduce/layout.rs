@@ -74,13 +74,25 @@ impl Layout {
 
     /// Calls `body` with where each row to be put into output row `i` starts.
     pub(super) fn each_row(&self, i: usize, body: impl FnMut(usize)) {
-        let mut rest = i;
-        let mut start = 0;
+        visit(&self.reduced, self.first_row(i), body);
+    }
+
+    /// Where the first of these rows starts, how many there are and how far each is from the next, if that is the same for
+    /// all.
+    pub(super) fn even_rows(&self, i: usize) -> Option<(usize, usize, usize)> {
+        match self.reduced[..] {
+            [(count, stride)] => Some((self.first_row(i), count, stride)),
+            _ => None,
+        }
+    }
+
+    fn first_row(&self, i: usize) -> usize {
+        let (mut rest, mut start) = (i, 0);
         for (size, stride) in self.kept.iter().rev() {
             start += rest % size * stride;
             rest /= size;
         }
-        visit(&self.reduced, start, body);
+        start
     }
 }
 

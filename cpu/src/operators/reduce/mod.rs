@@ -14,7 +14,7 @@ use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeConte
 use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, Parts};
 use crate::loops::widen::{RUN, Widen};
-use accumulate::{Accumulate, Accumulator, accumulator};
+use accumulate::{Accumulate, Accumulator, Several, accumulator};
 pub(super) use layout::Layout;
 use singles::TOGETHER;
 
@@ -142,15 +142,22 @@ impl<T: Widen<Wide: Accumulate>> ReduceKernel<T> {
             };
             acc.fill(a.start);
             if let Some((several, x)) = a.several.zip(singles(x)) {
-                let (mut starts, mut found) = ([0; TOGETHER], 0);
-                layout.each_row(row, |start| {
-                    starts[found % TOGETHER] = start;
-                    found += 1;
-                    if found % TOGETHER == 0 {
-                        several(starts.map(|start| &x[start + columns.start..start + columns.end]), acc);
-                    }
-                });
-                starts[..found % TOGETHER].iter().for_each(|&start| each(acc, start));
+                if let Some((first, count, stride)) = layout.even_rows(row) {
+                    let groups = count / TOGETHER;
+                    several(Several::Even { x: &x[first + columns.start..], stride, groups }, acc);
+                    (groups * TOGETHER..count).for_each(|k| each(acc, first + k * stride));
+                } else {
+                    let (mut starts, mut found) = ([0; TOGETHER], 0);
+                    layout.each_row(row, |start| {
+                        starts[found % TOGETHER] = start;
+                        found += 1;
+                        if found % TOGETHER == 0 {
+                            let rows = starts.map(|start| &x[start + columns.start..start + columns.end]);
+                            several(Several::Rows(rows), acc);
+                        }
+                    });
+                    starts[..found % TOGETHER].iter().for_each(|&start| each(acc, start));
+                }
                 if acc.iter().all(|&acc| T::Wide::as_f64(acc).is_finite()) {
                     return;
                 }
@@ -161,11 +168,12 @@ impl<T: Widen<Wide: Accumulate>> ReduceKernel<T> {
         pass(&self.first, &mut first.0[..width], &[]);
         match self.first.second {
             Some(exponentials) => pass(&exponentials(), &mut second.0[..width], &first.0[..width]),
-            None => second = Values(first.0),
+            None => second.0[..width].copy_from_slice(&first.0[..width]),
         }
         let all = y.iter_mut().zip(&first.0).zip(&second.0);
         match self.op.reduction {
-            // A loop of its own, which can be in vectors.
+            // Loops of their own, which can be in vectors.
+            Reduction::Sum => all.for_each(|((y, _), &sum)| *y = T::down(T::Wide::finish(sum))),
             Reduction::Mean => {
                 all.for_each(|((y, _), &sum)| *y = T::down(T::Wide::mean(sum, layout.count)));
             }

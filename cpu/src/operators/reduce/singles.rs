@@ -52,10 +52,35 @@ impl Loop for SumOfRows<'_> {
     #[inline(always)]
     fn run(self) {
         let SumOfRows(rows, acc) = self;
-        let rows = rows.map(|row| &row[..acc.len()]);
-        for (i, acc) in acc.iter_mut().enumerate() {
-            *acc += f64::from(tree(|k| rows[k][i]));
+        add_rows(rows, acc);
+    }
+}
+
+/// Adds rows of f32, so far from one another, to a row of sums: `TOGETHER` at a time, of which there are whole groups.
+pub(super) struct SumOfEvenRows<'a> {
+    pub(super) x: &'a [f32],
+    pub(super) stride: usize,
+    pub(super) groups: usize,
+    pub(super) acc: &'a mut [f64],
+}
+
+impl Loop for SumOfEvenRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for group in 0..self.groups {
+            let first = group * TOGETHER;
+            add_rows(std::array::from_fn(|k| &self.x[(first + k) * self.stride..]), self.acc);
         }
+    }
+}
+
+#[inline(always)]
+fn add_rows(rows: [&[f32]; TOGETHER], acc: &mut [f64]) {
+    let rows = rows.map(|row| &row[..acc.len()]);
+    for (i, acc) in acc.iter_mut().enumerate() {
+        *acc += f64::from(tree(|k| rows[k][i]));
     }
 }
 

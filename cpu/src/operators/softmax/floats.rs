@@ -183,23 +183,26 @@ mod tests {
 
     /// Beside sums in `f64`, with one instruction set, in place and not.
     fn check<I: Isa>(isa: I) {
-        for (along, inner) in [1, 3, 12, 16, 17, 49, 130, 2100]
+        for (along, inner) in [1, 3, 8, 12, 16, 17, 49, 130, 256, 257, 2100]
             .into_iter()
             .flat_map(|along| [1, 3, 12, 21, 64, 70, 130].map(move |inner| (along, inner)))
         {
             for logarithm in [false, true] {
-                let x: Vec<f32> = (0..along * inner)
+                // Of rows several, of which some are normalised together.
+                let outer = if inner == 1 { 7 } else { 1 };
+                let x: Vec<f32> = (0..outer * along * inner)
                     .map(|i| (i * 37 % 101) as f32 / 5.0 - 70.0 * ((i % 7) / 6) as f32)
                     .collect();
-                let columns: Vec<(f64, f64)> = (0..inner)
-                    .map(|column| {
-                        let column = || (0..along).map(|k| f64::from(x[k * inner + column]));
+                let sums: Vec<(f64, f64)> = (0..outer * inner)
+                    .map(|i| {
+                        let first = i / inner * along * inner + i % inner;
+                        let column = || (0..along).map(|k| f64::from(x[first + k * inner]));
                         let largest = column().fold(f64::NEG_INFINITY, f64::max);
                         (largest, column().map(|x| (x - largest).exp()).sum())
                     })
                     .collect();
                 let want = |i: usize| {
-                    let (largest, sum) = columns[i % inner];
+                    let (largest, sum) = sums[i / (along * inner) * inner + i % inner];
                     let x = f64::from(x[i]) - largest;
                     if logarithm { x - sum.ln() } else { x.exp() / sum }
                 };
@@ -226,6 +229,15 @@ mod tests {
             let mut y = [1.0, wrong, 2.0, 100.0, -3.0];
             Rows { x: None, y: &mut y, along: 5, logarithm: false }.eval(isa);
             assert!(y.iter().all(|y| y.is_nan()), "{wrong}: {y:?}");
+            // One row of several.
+            for along in [5, 9, 20] {
+                let mut y: Vec<f32> = (0..5 * along).map(|i| (i % 4) as f32).collect();
+                y[along * 2 - 1] = wrong;
+                Rows { x: None, y: &mut y, along, logarithm: false }.eval(isa);
+                for (i, row) in y.chunks(along).enumerate() {
+                    assert!(row.iter().all(|y| y.is_nan() == (i == 1)), "{wrong}, row {i}: {row:?}");
+                }
+            }
         }
         let mut y = [f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY, 0.0];
         Rows { x: None, y: &mut y, along: 4, logarithm: false }.eval(isa);

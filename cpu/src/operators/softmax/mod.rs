@@ -2,6 +2,8 @@
 
 mod floats;
 mod rows;
+#[cfg(target_arch = "x86_64")]
+mod short;
 
 use std::marker::PhantomData;
 use std::ops::Range;

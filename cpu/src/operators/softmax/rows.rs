@@ -1,8 +1,12 @@
 //! Rows of `f32`.
 
+#[cfg(target_arch = "x86_64")]
+use rten_simd::isa::Avx2Isa;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, Simd, SimdOp};
 
+#[cfg(target_arch = "x86_64")]
+use super::short;
 use crate::loops::vector::exp_below_zero;
 
 /// The most elements that a vector has.
@@ -33,17 +37,25 @@ impl SimdOp for Rows<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         let Rows { x, y, along, logarithm } = self;
-        let mut powers = [0.0; SHORT];
+        let mut powers = [std::mem::MaybeUninit::<f32>::uninit(); SHORT];
         let pitch = along.next_multiple_of(LANES);
         let (together, count) = (TOGETHER * pitch <= SHORT, y.len() / along);
         let y = y.as_mut_ptr();
         let x = x.map_or(y.cast_const(), |x| x[..count * along].as_ptr());
         let mut i = 0;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(isa) =
+            Avx2Isa::new().filter(|_| isa.f32().len() == 8 && !logarithm && along <= short::LONGEST)
+        {
+            // SAFETY: there is such a value only with AVX2 and FMA; there are so many rows.
+            unsafe { short::rows(isa, x, y, along, count / short::ROWS) };
+            i = count / short::ROWS * short::ROWS;
+        }
         while i < count {
             // SAFETY: `count` rows of `along` elements, of which there are those of a turn; `powers` has room for them.
             unsafe {
                 let (x, y) = (x.add(i * along), y.add(i * along));
-                let short = Powers { at: powers.as_mut_ptr(), pitch };
+                let short = Powers { at: powers.as_mut_ptr().cast(), pitch };
                 let kept = if pitch <= SHORT { short } else { Powers { at: y, pitch: along } };
                 i += match together && count - i >= TOGETHER {
                     true => rows::<I, TOGETHER>(isa, (x, y), short, along, logarithm),

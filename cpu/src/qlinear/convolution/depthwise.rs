@@ -5,6 +5,7 @@ use super::known_zeros;
 use crate::conv::{Channels, DepthwisePlane};
 use crate::kernel::{KernelContext, NodeContext};
 use crate::loops::parallel::Parts;
+use crate::loops::quantization::whole;
 use crate::loops::simd::{Loop, widest};
 use crate::ops::OpError;
 use crate::ops::activation::Activation;
@@ -96,8 +97,7 @@ impl Kernels {
         factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
         let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
         let low = if y.ty() == ElementType::I8 { -128.0 } else { 0.0 } - zero;
-        // Beside 1.5·2²³ a float has no room for fractions: the number lies in its last bits.
-        let of = |x: f32| ((x + 12_582_912.0).to_bits() as i32 + zero as i32) as u8;
+        let of = |x: f32| (whole(x) + zero as i32) as u8;
         let out = Parts::new(y.bytes());
         plane.convolve(cx.pool, &channels, load, |i, sums| {
             for (k, sums) in sums.chunks_exact(outputs / multiplier).enumerate() {

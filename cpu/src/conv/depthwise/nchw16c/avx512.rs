@@ -90,8 +90,8 @@ impl Nchw16cElement for f32 {
         match has_avx512() {
             true => width <= 8 || width <= 16 && taps > 9,
             // Masks at the edges cost more there, and larger kernels do not fit into registers: measured 1.1 to 19 times
-            // as fast as a channel at a time, but 0.4 to 0.9 with 3 × 3 on lines of 56 and more.
-            false => width <= 28 || taps > 9 || lanes.dilations != [1, 1],
+            // as fast as a channel at a time, but 0.4 to 0.9 with 3 × 3 on longer lines.
+            false => width <= 8 || taps > 9 || lanes.dilations != [1, 1],
         }
     }
 
