@@ -5,8 +5,8 @@
 //! every one that the clang knows; `native`: those of the GPUs that are in this machine; `none`). Compiled kernels are cached by content, so that a build
 //! compiles only what changed. Nothing of ROCm or CUDA is needed.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,11 +63,15 @@ pub fn build() {
             Vec::new()
         }
     };
-    let table: String = pack::pack_all(&images, &cache_folder(&out)).iter().map(pack::Pack::entry).collect();
     let built: Vec<&str> =
         targets.iter().map(String::as_str).filter(|t| images.iter().any(|i| i.target == *t)).collect();
+    let families: BTreeSet<String> = images.iter().map(|image| image.family.clone()).collect();
+    let families = Vec::from_iter(families);
+    let packs = pack::pack_all(&images, &cache_folder(&out));
+    let table: String = packs.iter().map(|pack| pack.entry(&families, &built)).collect();
     let text = format!(
-        "pub(super) const PACKS: &[Pack] = &[\n{table}];\npub(super) const TARGETS: &[&str] = &{built:?};\n"
+        "const PACKS: &[Pack] = &[\n{table}];\nconst FAMILIES: &[&str] = &{families:?};\n\
+         const TARGETS: &[&str] = &{built:?};\n"
     );
     fs::write(out.join("kernels.rs"), text).expect("OUT_DIR can be written");
 }

@@ -21,14 +21,16 @@ pub(super) struct Pack {
 }
 
 impl Pack {
-    /// Its line in the table that the library includes.
-    pub(super) fn entry(&self) -> String {
+    /// Its line in the table that the library includes, where families and targets are told by their places in lists.
+    pub(super) fn entry(&self, families: &[String], targets: &[&str]) -> String {
         let Pack { images, file } = self;
         let images: String = images
             .iter()
             .map(|(family, target, bytes, digest)| {
+                let family = families.iter().position(|f| f == family).expect("all families are listed");
+                let target = targets.iter().position(|t| t == target).expect("all targets are listed");
                 format!(
-                    "Image {{ family: {family:?}, target: {target:?}, bytes: {bytes}, digest: {digest:#x} }}, "
+                    "Image {{ family: {family}, target: {target}, bytes: {bytes}, digest: {digest:#x} }}, "
                 )
             })
             .collect();

@@ -8,16 +8,18 @@ use crate::error::{Result, fail};
 use crate::hip::{DeviceInfo, Platform};
 
 /// The kernels of alike families for the targets of one generation, compressed together by LZMA (kernels/pack.rs).
-pub(super) struct Pack {
+struct Pack {
     images: &'static [Image],
     packed: &'static [u8],
 }
 
-/// A code object (or PTX) in a pack.
-pub(super) struct Image {
-    family: &'static str,
-    target: &'static str,
-    bytes: usize,
+/// A code object (or PTX) in a pack. A thousand of them with names instead of places in lists would take a hundred
+/// kilobytes more, most of them relocations.
+struct Image {
+    /// Among `FAMILIES` and `TARGETS`.
+    family: u16,
+    target: u8,
+    bytes: u32,
     /// FNV-1a of 64 bits over the image.
     digest: u64,
 }
@@ -71,9 +73,12 @@ pub(super) fn gains_by_early_start(family: &str) -> bool {
 
 /// A family's code object (or PTX) for a target.
 pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
-    let found = PACKS.iter().find_map(|pack| {
-        let at = pack.images.iter().position(|image| (image.family, image.target) == (family, target))?;
-        Some((pack, at))
+    let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
+    let found = place(FAMILIES, family).zip(place(TARGETS, target)).and_then(|wanted| {
+        PACKS.iter().find_map(|pack| {
+            let at = pack.images.iter().position(|image| image.place() == wanted)?;
+            Some((pack, at))
+        })
     });
     let Some((pack, at)) = found else {
         fail!(Internal, "the kernels \"{family}\" are not embedded for {target}");
@@ -84,13 +89,19 @@ pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
     }
 }
 
+impl Image {
+    fn place(&self) -> (usize, usize) {
+        (usize::from(self.family), usize::from(self.target))
+    }
+}
+
 impl Pack {
     /// Decodes up to the image, and the image.
     fn image(&self, at: usize) -> io::Result<Vec<u8>> {
         let mut decoder = LzmaReader::new_mem_limit(self.packed, u32::MAX, None)?;
-        let before: usize = self.images[..at].iter().map(|image| image.bytes).sum();
-        io::copy(&mut decoder.by_ref().take(before as u64), &mut io::sink())?;
-        let mut bytes = vec![0; self.images[at].bytes];
+        let before: u64 = self.images[..at].iter().map(|image| u64::from(image.bytes)).sum();
+        io::copy(&mut decoder.by_ref().take(before), &mut io::sink())?;
+        let mut bytes = vec![0; self.images[at].bytes as usize];
         decoder.read_exact(&mut bytes)?;
         Ok(bytes)
     }
@@ -98,6 +109,7 @@ impl Pack {
 
 /// A number for a target's kernels: another one for other kernels.
 pub(super) fn digest(target: &str) -> u64 {
-    let images = PACKS.iter().flat_map(|pack| pack.images).filter(|image| image.target == target);
+    let target = TARGETS.iter().position(|known| *known == target);
+    let images = PACKS.iter().flat_map(|pack| pack.images).filter(|image| Some(image.place().1) == target);
     images.fold(0, |all: u64, image| all.rotate_left(5) ^ image.digest)
 }
