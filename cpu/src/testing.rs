@@ -110,3 +110,18 @@ pub(super) fn checksum<T: Copy + num_traits::ToPrimitive>(elements: &[T]) -> f64
     let term = |(i, x): (usize, &T)| x.to_f64().unwrap_or(f64::NAN) * ((i % 11) as f64 - 5.0);
     elements.iter().enumerate().map(term).sum()
 }
+
+/// Calls a function of any `Isa` with each instruction set that this machine has, whatever the level says.
+macro_rules! with_every_instruction_set {
+    ($check:ident) => {
+        $check(rten_simd::isa::GenericIsa::new());
+        #[cfg(target_arch = "x86_64")]
+        {
+            rten_simd::isa::Avx2Isa::new().into_iter().for_each($check);
+            rten_simd::isa::Avx512Isa::new().into_iter().for_each($check);
+        }
+        #[cfg(target_arch = "aarch64")]
+        rten_simd::isa::ArmNeonIsa::new().into_iter().for_each($check);
+    };
+}
+pub(crate) use with_every_instruction_set;

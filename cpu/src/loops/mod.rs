@@ -1,6 +1,8 @@
 //! What operators are made of: loops over elements, rows and strides, conversions, and how work is shared among threads.
 //! Nothing here knows an operator.
 
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
 pub(super) mod broadcast;
 pub(super) mod convert;
 pub(super) mod half_types;
@@ -14,6 +16,7 @@ pub(super) mod packed_weights;
 pub(super) mod packing;
 pub(super) mod parallel;
 pub(super) mod quantization;
+pub(super) mod same_type;
 pub(super) mod sample;
 pub(super) mod scratch;
 pub(super) mod simd;

@@ -13,42 +13,6 @@ pub(crate) trait Sample: Element {
     fn load(self) -> Self::Compute;
     fn store(x: Self::Compute) -> Self;
     fn weight(x: f64) -> Self::Compute;
-
-    /// The elements, when they are of this type.
-    fn singles(_: &[Self]) -> Option<&[f32]> {
-        None
-    }
-
-    /// As `singles`.
-    fn singles_mut(_: &mut [Self]) -> Option<&mut [f32]> {
-        None
-    }
-}
-
-impl Sample for f32 {
-    type Compute = f32;
-
-    #[inline(always)]
-    fn load(self) -> f32 {
-        self
-    }
-
-    #[inline(always)]
-    fn store(x: f32) -> f32 {
-        x
-    }
-
-    fn weight(x: f64) -> f32 {
-        x as f32
-    }
-
-    fn singles(x: &[f32]) -> Option<&[f32]> {
-        Some(x)
-    }
-
-    fn singles_mut(x: &mut [f32]) -> Option<&mut [f32]> {
-        Some(x)
-    }
 }
 
 macro_rules! samples {
@@ -69,6 +33,7 @@ macro_rules! integer_samples {
     };
 }
 samples! {
+    f32 => f32: |x| x, |x| x;
     f64 => f64: |x| x, |x| x;
     f16 => f32: f16::to_f32, f16::from_f32;
     bf16 => f32: bf16::to_f32, bf16::from_f32;

@@ -18,15 +18,6 @@ pub(crate) trait Real: num_traits::Float + Widen<Wide = Self> {
     /// The largest element; NaN wins, −∞ of none.
     fn largest(x: &[Self]) -> Self;
     fn exp_all(x: &mut [Self]);
-
-    /// The elements, when they are of this type.
-    fn singles(_: &[Self]) -> Option<&[f32]> {
-        None
-    }
-    /// As `singles`.
-    fn singles_mut(_: &mut [Self]) -> Option<&mut [f32]> {
-        None
-    }
 }
 
 impl Real for f32 {
@@ -52,12 +43,6 @@ impl Real for f32 {
     }
     fn exp_all(x: &mut [Self]) {
         Exp {}.map_mut(x);
-    }
-    fn singles(x: &[f32]) -> Option<&[f32]> {
-        Some(x)
-    }
-    fn singles_mut(x: &mut [f32]) -> Option<&mut [f32]> {
-        Some(x)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::loops::mapped::Mapped;
 use crate::loops::mover::{self, Inputs, Mover, Outputs};
 use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, split_mut};
+use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::sample::Sample;
 use crate::loops::simd::widest;
 use crate::provider::resample::{Taps, geometry, interpolation, is_identity, nearest};
@@ -191,10 +192,11 @@ impl<C: Sample<Compute = C> + num_traits::Float + num_traits::NumAssign> Pass<C>
         // Rows of output for one (outer, position) pair; for inner = 1 whole axes.
         let unit = if inner == 1 { to } else { inner };
         let grain = (GRAIN / (unit * count)).max(1);
-        let two = (A::singles(input), C::singles(&self.weights), C::singles(&[extrapolation]).map(|x| x[0]));
-        if let ((Some(input), Some(weights), Some(fill)), 2) = (two, count)
+        if count == 2
             && (inner > 1 || self.pairs)
-            && let Some(output) = B::singles_mut(output)
+            && let (Some(input), Some(weights), Some(&[fill])) =
+                (same_type(input), same_type(&self.weights), same_type(&[extrapolation]))
+            && let Some(output) = same_type_mut(output)
         {
             let taps = &self.taps;
             split_mut(cx.pool, output, unit, grain, |units, output| {

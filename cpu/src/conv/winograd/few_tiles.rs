@@ -10,11 +10,11 @@ use rten_simd::isa::Avx2Isa;
 
 use super::tiling::{TileSize, Tiling};
 use super::{input_transform, output_transform};
-use crate::conv::common::avx2::{LEN, first, transposed};
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::masks::Masks;
 use crate::conv::direct::panels::Panels;
 use crate::isa::has_avx2;
+use crate::loops::avx2::{LEN, first, transposed};
 use crate::loops::parallel::{GRAIN, Parts};
 use crate::loops::scratch::with_scratch;
 use crate::ops::window::Geometry;

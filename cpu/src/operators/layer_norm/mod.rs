@@ -13,6 +13,7 @@ use crate::isa::Dispatch;
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::broadcast::Broadcast;
 use crate::loops::parallel::{GRAIN, Parts};
+use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::statistics::{Real, affine, moments, total};
 use crate::loops::widen::Widen;
 use rows::Rows;
@@ -100,23 +101,18 @@ impl<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>> Kernel for LayerNormKernel<
         let (mean_out, deviation_out) = (Statistic::new(mean_out), Statistic::new(deviation_out));
         let singles = scale.singles(row).zip(bias.singles(row)).filter(|(scale, _)| scale.len() == row);
         cx.pool.split(layout.elements / row, (GRAIN / row).max(1), |rows| {
-            if let Some((scale, bias)) = singles.filter(|_| T::TYPE == ElementType::F32) {
-                let part = rows.start * row..rows.end * row;
-                let x = x.and_then(|x| T::Wide::singles(T::load(&x[part.clone()], &mut [])));
-                // SAFETY: each row belongs to one thread.
-                let y = unsafe { y.get(part) };
+            let part = rows.start * row..rows.end * row;
+            // SAFETY: each row belongs to one thread.
+            let of_singles = same_type_mut(unsafe { y.get(part.clone()) });
+            if let Some(((scale, bias), y)) = singles.zip(of_singles) {
+                let x = x.and_then(|x| same_type(&x[part]));
                 let LayerNorm { rms, epsilon, .. } = self.op;
                 // SAFETY: as above, one element for each row.
                 let statistics = |i: usize, mean, factor| unsafe {
                     mean_out.set(rows.start + i, mean);
                     deviation_out.set(rows.start + i, factor);
                 };
-                T::update(y, &mut [], |y| {
-                    if let Some(y) = T::Wide::singles_mut(y) {
-                        let epsilon = f64::from(epsilon);
-                        Rows { x, y, row, rms, epsilon, scale, bias, statistics }.widest();
-                    }
-                });
+                Rows { x, y, row, rms, epsilon: f64::from(epsilon), scale, bias, statistics }.widest();
                 return;
             }
             for i in rows {
@@ -180,7 +176,7 @@ struct Parameter<'a, S> {
     every_row: bool,
 }
 
-impl<'a, S: Copy> Parameter<'a, S> {
+impl<'a, S: Copy + 'static> Parameter<'a, S> {
     fn new(given: &'a [S], spread: &Option<Broadcast<1>>, copy: &'a mut [S]) -> Self {
         let Some(walk) = spread else { return Parameter { elements: given, every_row: true } };
         walk.each(0..copy.len(), |out, [read]| match &given[read] {
@@ -191,12 +187,9 @@ impl<'a, S: Copy> Parameter<'a, S> {
     }
 
     /// The elements where they are `f32` and serve every row, each of `row`.
-    fn singles(&self, row: usize) -> Option<&[f32]>
-    where
-        S: Widen<Wide: Real>,
-    {
-        let fits = S::TYPE == ElementType::F32 && self.every_row && [1, row].contains(&self.elements.len());
-        fits.then(|| S::load(self.elements, &mut [])).and_then(S::Wide::singles)
+    fn singles(&self, row: usize) -> Option<&[f32]> {
+        let fits = self.every_row && [1, row].contains(&self.elements.len());
+        same_type(self.elements).filter(|_| fits)
     }
 
     fn row(&self, i: usize, row: usize) -> &[S] {

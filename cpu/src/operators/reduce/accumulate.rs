@@ -3,6 +3,7 @@
 use crate::ops::reduce::Reduction;
 use crate::tensor::{Element, ElementType};
 
+use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::simd::{Loop, run};
 use crate::loops::statistics::Real as _;
 
@@ -29,10 +30,6 @@ pub(super) trait Accumulate: Element {
     fn finish_f64(x: f64) -> Self;
     /// Runs a loop over elements of this type: with the widest vectors for those that models compute in.
     fn run<L: Loop>(body: L) -> L::Output;
-    /// The elements, when they are of this type.
-    fn singles(x: &[Self]) -> Option<&[f32]>;
-    /// Accumulated values, when they are of this type.
-    fn doubles(acc: &mut [Self::Acc]) -> Option<&mut [f64]>;
 }
 
 macro_rules! accumulate {
@@ -65,12 +62,6 @@ macro_rules! accumulate {
             fn finish(acc: $acc) -> Self { acc as $ty }
             fn finish_f64(x: f64) -> Self { x as $ty }
             fn run<L: Loop>(body: L) -> L::Output { run::<L, $wide>(body) }
-            fn singles(x: &[Self]) -> Option<&[f32]> {
-                (Self::TYPE == ElementType::F32).then(|| bytemuck::cast_slice(x))
-            }
-            fn doubles(acc: &mut [$acc]) -> Option<&mut [f64]> {
-                $wide.then(|| bytemuck::cast_slice_mut(acc))
-            }
         }
     )*)*};
 }
@@ -138,14 +129,14 @@ fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
 fn sums<W: Accumulate>() -> Accumulator<W> {
     Accumulator {
         row: |x, acc, _| {
-            let sum = W::singles(x).map(|x| run::<_, true>(SumOfSingles(x)));
+            let sum = same_type(x).map(|x| run::<_, true>(SumOfSingles(x)));
             match sum.filter(|sum| sum.is_finite()) {
                 Some(sum) => W::add(acc, W::of_f64(sum)),
                 None => W::run(Row::<W, Sum> { x, acc, start: W::zero(), _step: std::marker::PhantomData }),
             }
         },
         several: (W::TYPE == ElementType::F32).then_some(|rows, acc| {
-            let Some(acc) = W::doubles(acc) else { return };
+            let Some(acc) = same_type_mut(acc) else { return };
             match rows {
                 Several::Rows(rows) => run::<_, true>(SumOfRows(rows, acc)),
                 Several::Even { x, stride, groups } => {
@@ -160,7 +151,7 @@ fn sums<W: Accumulate>() -> Accumulator<W> {
 /// A pass that finds an extreme: that of a row of f32 without wider numbers.
 fn extremes<W: Accumulate, S: Step<W> + Extreme>(start: W::Acc) -> Accumulator<W> {
     Accumulator {
-        row: |x, acc, _| match W::singles(x) {
+        row: |x, acc, _| match same_type(x) {
             Some(x) => S::join(
                 acc,
                 W::of_f64(run::<_, true>(ExtremeOfSingles::<S>(x, std::marker::PhantomData)).into()),
@@ -191,7 +182,7 @@ fn exponentials<W: Accumulate>() -> Accumulator<W> {
     }
     Accumulator {
         start: W::zero(),
-        row: |x, acc, shift| match W::singles(x) {
+        row: |x, acc, shift| match same_type(x) {
             Some(x) => W::add(acc, W::of_f64(exponentials_of_singles(x, W::as_f64(shift) as f32))),
             None => x.iter().fold(acc, |acc, &x| W::add(acc, term(x, shift))),
         },

@@ -8,11 +8,12 @@ use std::ops::Range;
 
 use crate::ops::OpError;
 use crate::ops::reduce::{Axes, Reduce, Reduction};
-use crate::tensor::{Bool, ElementType, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{Bool, TensorView, TensorViewMut, bf16, f16};
 
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, Parts};
+use crate::loops::same_type::same_type;
 use crate::loops::widen::{RUN, Widen};
 use accumulate::{Accumulate, Accumulator, Several, accumulator};
 pub(super) use layout::Layout;
@@ -141,7 +142,7 @@ impl<T: Widen<Wide: Accumulate>> ReduceKernel<T> {
                 (a.column)(x, acc, shift);
             };
             acc.fill(a.start);
-            if let Some((several, x)) = a.several.zip(singles(x)) {
+            if let Some((several, x)) = a.several.zip(same_type(x)) {
                 if let Some((first, count, stride)) = layout.even_rows(row) {
                     let groups = count / TOGETHER;
                     several(Several::Even { x: &x[first + columns.start..], stride, groups }, acc);
@@ -210,12 +211,6 @@ impl<T: Widen<Wide: Accumulate>> ReduceKernel<T> {
 /// Accumulated values of columns, so that no vector lies across two lines of the cache.
 #[repr(align(64))]
 struct Values<A>([A; COLUMNS]);
-
-/// The elements, when they are of this type.
-fn singles<T: Widen<Wide: Accumulate>>(x: &[T]) -> Option<&[f32]> {
-    // Which are computed in themselves, so that no buffer is needed.
-    (T::TYPE == ElementType::F32).then(|| T::load(x, &mut [])).and_then(T::Wide::singles)
-}
 
 #[cfg(test)]
 mod tests {

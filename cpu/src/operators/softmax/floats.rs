@@ -246,13 +246,6 @@ mod tests {
 
     #[test]
     fn with_every_instruction_set() {
-        check(rten_simd::isa::GenericIsa::new());
-        #[cfg(target_arch = "x86_64")]
-        {
-            rten_simd::isa::Avx2Isa::new().into_iter().for_each(check);
-            rten_simd::isa::Avx512Isa::new().into_iter().for_each(check);
-        }
-        #[cfg(target_arch = "aarch64")]
-        rten_simd::isa::ArmNeonIsa::new().into_iter().for_each(check);
+        crate::testing::with_every_instruction_set!(check);
     }
 }

@@ -6,10 +6,9 @@ use std::mem::MaybeUninit;
 
 use rten_simd::isa::Avx2Isa;
 
+use crate::loops::avx2::{LEN, first};
 use crate::loops::vector::exp_below_zero;
 
-/// Floats of a vector.
-const LEN: usize = 8;
 /// Elements of a row, at most.
 pub(super) const LONGEST: usize = 256;
 /// Rows that are normalised at a time.
@@ -141,13 +140,6 @@ unsafe fn longer(isa: Avx2Isa, x: *const f32, y: *mut f32, along: usize) {
             }
         }
     }
-}
-
-/// The mask of the first elements.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn first(count: usize) -> __m256i {
-    _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
 }
 
 /// What joins all lanes of each vector, one after the other, in both halves of a vector.

@@ -6,8 +6,8 @@ use rten_simd::isa::Avx2Isa;
 
 use super::Nchw16c;
 use crate::conv::common::activation::{activate_rest, activate_vectors};
-use crate::conv::common::avx2::{LEN, first, transposed};
 use crate::gemm::VECTOR;
+use crate::loops::avx2::{LEN, first, transposed};
 use crate::ops::activation::Activation;
 
 impl Nchw16c {
