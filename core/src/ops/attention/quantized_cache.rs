@@ -50,9 +50,19 @@ impl QuantizedCache {
         size * self.bits / 8
     }
 
-    /// The number of scales of keys (0) or of values (1).
-    pub fn scales(&self, of: usize, kv_heads: usize, size: usize) -> usize {
-        if self.per_channel[of] { kv_heads * size } else { 1 }
+    /// The type of the caches, where a node has some; int8, or uint8 for numbers of 4 bits, where it has none.
+    pub fn element_type(&self, given: Option<ElementType>) -> ElementType {
+        given.unwrap_or(if self.bits == 8 { ElementType::I8 } else { ElementType::U8 })
+    }
+
+    /// Checks the number of scales of keys (0) or of values (1).
+    pub fn check_scales(&self, of: usize, given: usize, kv_heads: usize, size: usize) -> Result<(), OpError> {
+        let wanted = if self.per_channel[of] { kv_heads * size } else { 1 };
+        if given == wanted {
+            return Ok(());
+        }
+        let name = ["k_scale", "v_scale"][of];
+        Err(OpError::Data(format!("{name} has {given} elements; allowed are {wanted}")))
     }
 
     /// Checks the scales and the types of caches, and tells those of the caches that come back. Gives the last
@@ -74,8 +84,8 @@ impl QuantizedCache {
                 cx.equal(input, "its number of elements", &wanted, &Dim::Known(given))?;
             }
         }
-        let usual = if self.bits == 8 { ElementType::I8 } else { ElementType::U8 };
-        let ty = cx.element_type(3).unwrap_or(usual);
+        let usual = self.element_type(None);
+        let ty = self.element_type(cx.element_type(3));
         if ty != usual && !(self.bits == 8 && ty == ElementType::F8E4M3FN) {
             let allowed = if self.bits == 8 { "int8 and float8e4m3fn" } else { "uint8" };
             return Err(cx.input_error(

@@ -27,7 +27,7 @@ pub(super) struct Part {
     /// Where they go: without gaps, with rows for all that is to be kept.
     pub(super) out: Heads,
     /// Whether they come after no past in `out`, as queries do.
-    pub(super) queries: bool,
+    pub(super) no_past: bool,
     pub(super) past: Option<Heads>,
     /// Where the elements to add to a row of all heads begin.
     pub(super) bias: Option<(Operand, usize)>,
@@ -46,7 +46,7 @@ impl Part {
         Part {
             fresh,
             out,
-            queries: false,
+            no_past: false,
             past: None,
             bias: None,
             weight: None,
@@ -123,7 +123,7 @@ impl Gather {
             addresses.extend(rotation.positions.map(|at| (offset_of!(GatherParams, positions), at)));
         }
         // Of quantized caches the new rows alone are gathered, as queries are.
-        let keys = self.parts.iter().position(|part| !part.queries).unwrap_or(0);
+        let keys = self.parts.iter().position(|part| !part.no_past).unwrap_or(0);
         let mut groups = 0;
         for (i, part) in self.parts.iter().enumerate() {
             let from = offset_of!(GatherParams, parts) + i * size_of::<GatherPart>();
@@ -170,7 +170,7 @@ impl Gather {
             past_rows: past.map_or(0, |past| past.rows) as u32,
             rows: fresh.rows as u32,
             used: part.used as u32,
-            flags: flag(part.queries, FIRST)
+            flags: flag(part.no_past, FIRST)
                 | flag(part.whole, WHOLE)
                 | flag(part.rotates && self.rotation.is_some(), ROTATE),
             step: if out.size.is_multiple_of(pack) { pack as u32 } else { 1 },

@@ -24,15 +24,15 @@ pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpErro
     let Some(ty) = node.input(0).filter(|ty| is_float(*ty) && plain && !double(*ty)) else {
         return Err(node.no_kernel());
     };
-    let kept = node.input(3).or(node.output(1)).or(node.output(2)).unwrap_or(ElementType::I8);
-    Ok(Box::new(GroupQuery { op, ty, kept }))
+    let given = node.input(3).or(node.output(1)).or(node.output(2));
+    Ok(Box::new(GroupQuery { op, ty, kept: op.cache.map(|cache| cache.element_type(given)) }))
 }
 
 struct GroupQuery {
     op: GroupQueryAttention,
     ty: ElementType,
-    /// Of the caches.
-    kept: ElementType,
+    /// The type of quantized caches.
+    kept: Option<ElementType>,
 }
 
 impl HipKernel for GroupQuery {
@@ -96,7 +96,7 @@ impl HipKernel for GroupQuery {
         let mut cached = |i: usize, fresh: Heads| {
             if self.op.cache.is_some() {
                 let out = Heads::dense(plan.scratch(bytes(kv_heads, rows)), kv_heads, rows, size);
-                return Part { queries: true, ..Part::new(fresh, out) };
+                return Part { no_past: true, ..Part::new(fresh, out) };
             }
             let past = input(3 + i).map(|p| Heads::dense(Operand::Input(3 + i), kv_heads, p.shape[2], size));
             Part { past, ..Part::new(fresh, Heads::dense(caches[i], kv_heads, capacity, size)) }
@@ -116,7 +116,7 @@ impl HipKernel for GroupQuery {
         let mut queries = q;
         if rotation.is_some() || input(14).is_some() {
             queries = Heads::dense(plan.scratch(bytes(heads, rows)), heads, rows, size);
-            let part = Part { queries: true, weight: weight(14), rotates: true, ..Part::new(q, queries) };
+            let part = Part { no_past: true, weight: weight(14), rotates: true, ..Part::new(q, queries) };
             gather.parts.push(part);
         }
         let seen = total.unwrap_or(capacity);
@@ -150,13 +150,13 @@ impl HipKernel for GroupQuery {
             }),
         };
         let used = if total.is_some() || problem.multiplies_all_keys(plan) { seen } else { 0 };
-        gather.parts.iter_mut().filter(|part| !part.queries).for_each(|part| part.used = used);
-        if let Some(cache) = self.op.cache {
+        gather.parts.iter_mut().filter(|part| !part.no_past).for_each(|part| part.used = used);
+        if let Some((cache, kept)) = self.op.cache.zip(self.kept) {
             let parts = [(keys, seen_of[0]), (values, seen_of[1])];
             gather.plan(plan)?;
             QuantizedCache {
                 ty: self.ty,
-                kept: self.kept,
+                kept,
                 batch,
                 past_rows: past,
                 parts: [0, 1].map(|i| Kept {
@@ -207,12 +207,9 @@ impl GroupQuery {
         size: usize,
     ) -> Result<(), OpError> {
         let Some(cache) = self.op.cache else { return Ok(()) };
-        for (of, name) in ["k_scale", "v_scale"].into_iter().enumerate() {
-            let given: usize = input(12 + of).map_or(0, |scales| scales.shape.iter().product());
-            let wanted = cache.scales(of, self.op.kv_heads, size);
-            if given != wanted {
-                return Err(OpError::Data(format!("{name} has {given} elements; allowed are {wanted}")));
-            }
+        for of in [0, 1] {
+            let given = input(12 + of).map_or(0, |scales| scales.shape.iter().product());
+            cache.check_scales(of, given, self.op.kv_heads, size)?;
         }
         Ok(())
     }

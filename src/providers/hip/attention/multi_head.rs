@@ -95,7 +95,7 @@ impl HipKernel for MultiHead {
         if let Some(bias) = bias(0) {
             let out = plan.scratch(batch * heads * q.rows * q.size * self.ty.size());
             queries = Heads::dense(out, heads, q.rows, q.size);
-            gather.parts.push(Part { queries: true, bias: Some(bias), ..Part::new(q, queries) });
+            gather.parts.push(Part { no_past: true, bias: Some(bias), ..Part::new(q, queries) });
         }
         gather.plan(plan)?;
 

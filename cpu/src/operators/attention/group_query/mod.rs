@@ -23,7 +23,7 @@ use super::gather::{Change, Operand, Past};
 use super::heads::{Heads, head_strides};
 use super::mask::{Lengths, Mask, MaskTensor};
 use super::problem::{Cached, Problem, ScoreOutput, Sink};
-use super::quantized_cache::{Format, Kept, QuantizedHeads, Quantizer};
+use super::quantized_cache::{Format, Kept, Quantizer};
 use crate::gemm::{Activate, Store};
 use crate::kernel::{Argument, CpuKernel, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
@@ -31,7 +31,8 @@ use crate::loops::parallel::Parts;
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let op: GroupQueryAttention = *node.op();
-    let format = op.cache.map(|cache| Format::of(cache, node.input(3).or(node.output(1)).or(node.output(2))));
+    let given = node.input(3).or(node.output(1)).or(node.output(2));
+    let format = op.cache.map(|cache| Format::of(cache.element_type(given)));
     if format.is_some() && node.input(0) == Some(ElementType::F64) {
         return Err(node.no_kernel());
     }
@@ -176,40 +177,15 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
             true => q.gather(cx.pool, None, Some(&q_change), queries, q_space),
             false => q.rows_of,
         };
-        let gather = |new: Operand<'_, T>, i: usize, change: Option<Change<'_, T>>, out| {
-            if extent.past > 0 && input(i).is_none() {
-                return new.append(&past, change, capacity, out);
-            }
-            let data = input(i).map(|view| view.slice());
-            let past =
-                data.map(|data| Past { data, capacity: extent.past, rows: &past, whole: blocks.is_some() });
-            new.gather(cx.pool, past, change, capacity, out)
-        };
         let k_change: Option<Change<'_, T>> = if moved { Some(&k_change) } else { None };
         let window = op.window.filter(|_| op.window_cache);
         let window = window.map(|n| WindowCache::new((n, capacity), lengths, batch, queries, prompt));
         let (last, most): (OfSamples<i32>, usize) =
             window.as_ref().map_or_else(Default::default, |w| w.last());
-        let (k, v): (Cached<'_, T>, Cached<'_, T>) = match self.format {
-            None if let Some(window) = &window => {
-                let past = |i: usize| input(i).map(|past| past.slice());
-                let k =
-                    window.bring(cx.pool, (&k, k_change), past(3), (k_space, k_out.map(|out| out.slice())));
-                let v = window.bring(cx.pool, (&v, None), past(4), (v_space, v_out.map(|out| out.slice())));
-                (k.into(), v.into())
-            }
-            None => {
-                let k = gather(k, 3, k_change, k_out.map_or(k_space, |out| out.slice()));
-                (k.into(), gather(v, 4, None, v_out.map_or(v_space, |out| out.slice())).into())
-            }
-            Some(format) => {
-                let quantizer = |of: usize| self.quantizer(format, input(12 + of), of, &extent);
-                let before = |i: usize| (input(i).map(|past| past.bytes()), &past as _);
-                let k = quantize(cx, (&k, k_change), before(3), quantizer(0)?, &extent, (k_space, k_out));
-                let v = quantize(cx, (&v, None), before(4), quantizer(1)?, &extent, (v_space, v_out));
-                (Cached::Quantized(k), Cached::Quantized(v))
-            }
-        };
+        let bring =
+            Bring { cx, extent: &extent, past: &past, whole: blocks.is_some(), window: window.as_ref() };
+        let k = self.bring(&bring, 0, (&k, k_change), [input(3), input(12)], (k_space, k_out))?;
+        let v = self.bring(&bring, 1, (&v, None), [input(4), input(13)], (v_space, v_out))?;
         let (lengths, keys) = match window {
             Some(_) => (Lengths::Last(&last), most),
             None => (lengths, keys),
@@ -284,51 +260,61 @@ impl<T> GroupQuery<T> {
         }
     }
 
-    /// What makes keys (0) or values (1) what their cache keeps.
-    fn quantizer<'a>(
-        &self,
-        format: Format,
-        scales: Option<TensorView<'a>>,
-        of: usize,
-        extent: &Extent,
-    ) -> Result<Quantizer<'a>, OpError> {
-        let &Extent { kv_heads, size, .. } = extent;
-        let scales = scales.map_or(&[][..], |scales| scales.slice());
-        let wanted = self.op.cache.map_or(1, |cache| cache.scales(of, kv_heads, size));
-        if scales.len() != wanted {
-            return Err(OpError::Data(format!(
-                "{} has {} elements; allowed are {wanted}",
-                ["k_scale", "v_scale"][of],
-                scales.len()
-            )));
-        }
-        Ok(Quantizer { format, scales, kv_heads, size })
-    }
-
     /// Whether queries and keys are not taken as they come.
     fn changes(&self, normalised: bool) -> bool {
         self.op.rotary.is_some() || normalised
     }
 }
 
-/// New rows of keys or values, brought behind the past in their quantized cache. `space` has room for them as numbers,
-/// and behind them for a cache that is no output.
-fn quantize<'o, T: Store<Compute: Activate + AsPrimitive<f64>>>(
-    cx: &KernelContext<'_>,
-    (new, change): (&Operand<'_, T>, Option<Change<'_, T>>),
-    (past, rows_before): (Option<&[u8]>, &(dyn Fn(usize) -> usize + Sync)),
-    quantizer: Quantizer<'o>,
-    extent: &Extent,
-    (space, out): (&'o mut [T], Option<&'o mut TensorViewMut<'_>>),
-) -> QuantizedHeads<'o> {
-    let (numbers, rest) = space.split_at_mut(new.space(new.rows));
-    let numbers = new.gather(cx.pool, None, change, new.rows, numbers);
-    let kept = match past {
-        None if extent.past > 0 => Kept::InPlace,
-        past => Kept::From(past.unwrap_or(&[]), extent.past),
-    };
-    let cache = out.map_or_else(|| bytes_of_mut(rest), |out| out.bytes());
-    quantizer.put(cx.pool, (numbers, new.rows), kept, rows_before, extent.capacity, cache)
+/// How new rows of keys and values come into their caches.
+struct Bring<'a> {
+    cx: &'a KernelContext<'a>,
+    extent: &'a Extent,
+    /// Rows of the past of each sample.
+    past: &'a (dyn Fn(usize) -> usize + Sync),
+    /// Whether rows of the past behind the new ones are kept.
+    whole: bool,
+    window: Option<&'a WindowCache>,
+}
+
+impl<T: Store<Compute: Activate + AsPrimitive<f64>>> GroupQuery<T> {
+    /// Brings new rows of keys (0) or values (1) behind those of the past, which are in the output already where they are
+    /// not given. Without an output they come into `space`, which also has room for new rows that a quantized cache is made
+    /// of.
+    fn bring<'o>(
+        &self,
+        b: &Bring<'_>,
+        of: usize,
+        (new, change): (&Operand<'_, T>, Option<Change<'_, T>>),
+        [past, scales]: [Option<TensorView<'o>>; 2],
+        (space, out): (&'o mut [T], Option<&'o mut TensorViewMut<'_>>),
+    ) -> Result<Cached<'o, T>, OpError> {
+        let &Extent { kv_heads, size, capacity, past: past_rows, .. } = b.extent;
+        if let Some((cache, format)) = self.op.cache.zip(self.format) {
+            let scales = scales.map_or(&[][..], |scales| scales.slice());
+            cache.check_scales(of, scales.len(), kv_heads, size)?;
+            let (numbers, rest) = space.split_at_mut(new.space(new.rows));
+            let numbers = new.gather(b.cx.pool, None, change, new.rows, numbers);
+            let kept = match past {
+                None if past_rows > 0 => Kept::InPlace,
+                past => Kept::From(past.map_or(&[], |past| past.bytes()), past_rows),
+            };
+            let quantizer = Quantizer { format, scales, kv_heads, size };
+            let cache = out.map_or_else(|| bytes_of_mut(rest), |out| out.bytes());
+            let rows = (numbers, new.rows);
+            return Ok(Cached::Quantized(quantizer.put(b.cx.pool, rows, kept, b.past, capacity, cache)));
+        }
+        let (past, out) = (past.map(|past| past.slice()), out.map(|out| out.slice()));
+        if let Some(window) = b.window {
+            return Ok(window.bring(b.cx.pool, (new, change), past, (space, out)).into());
+        }
+        let cache = out.unwrap_or(space);
+        if past_rows > 0 && past.is_none() {
+            return Ok(new.append(b.past, change, capacity, cache).into());
+        }
+        let past = past.map(|data| Past { data, capacity: past_rows, rows: b.past, whole: b.whole });
+        Ok(new.gather(b.cx.pool, past, change, capacity, cache).into())
+    }
 }
 
 /// The number of keys, when each sample's length fits.

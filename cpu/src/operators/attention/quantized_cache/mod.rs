@@ -5,7 +5,6 @@ mod tests;
 
 use num_traits::AsPrimitive;
 
-use crate::ops::attention::quantized_cache::QuantizedCache;
 use crate::tensor::{ElementType, F8E4M3FN};
 use crate::threads::Pool;
 
@@ -24,10 +23,11 @@ pub(super) enum Format {
 }
 
 impl Format {
-    pub(super) fn of(cache: QuantizedCache, ty: Option<ElementType>) -> Self {
+    /// Of caches of this type.
+    pub(super) fn of(ty: ElementType) -> Self {
         match ty {
-            _ if cache.bits == 4 => Format::U4,
-            Some(ElementType::F8E4M3FN) => Format::F8,
+            ElementType::U8 => Format::U4,
+            ElementType::F8E4M3FN => Format::F8,
             _ => Format::I8,
         }
     }
