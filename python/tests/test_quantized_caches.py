@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import rukh
+from models import grouped_attention
 from onnx import TensorProto, helper
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -16,25 +17,8 @@ KINDS_BY_FORMULA = KINDS | {"float8e4m3fn": (TensorProto.FLOAT8E4M3FN, ml_dtypes
 
 
 def model(element, cache, bits, key_type, value_type, optional=(), **attributes):
-    """A node with caches as inputs and outputs; `optional`: the names of optional inputs that are given."""
-    names = ["q", "k", "v", "past_k", "past_v", "last", "total", "cos", "sin", "", "", "sink", "k_scale", "v_scale"]
-    absent = {"cos", "sin", "sink", "k", "v"} - set(optional)
-    inputs = ["" if name in absent else name for name in names]
-    node = helper.make_node(
-        "GroupQueryAttention", inputs, ["y", "new_k", "new_v"], domain="com.microsoft", num_heads=HEADS,
-        kv_num_heads=KV_HEADS, k_quant_type=key_type, v_quant_type=value_type, kv_cache_bit_width=bits, **attributes,
-    )  # fmt: skip
-    types = {"past_k": cache, "past_v": cache, "last": TensorProto.INT32, "total": TensorProto.INT32}
-    types |= {"k_scale": TensorProto.FLOAT, "v_scale": TensorProto.FLOAT, "new_k": cache, "new_v": cache}
-    ranks = {"q": 3, "k": 3, "v": 3, "past_k": 4, "past_v": 4, "cos": 2, "sin": 2}
-
-    def info(name):
-        shape = [f"{name}{i}" for i in range(ranks.get(name, 1))] if name in inputs else None
-        return helper.make_tensor_value_info(name, types.get(name, element), shape)
-
-    graph = helper.make_graph([node], "graph", [info(x) for x in inputs if x], [info(y) for y in node.output])
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    kinds = {"k_quant_type": key_type, "v_quant_type": value_type, "kv_cache_bit_width": bits}
+    return grouped_attention(element, {*optional, "k_scale", "v_scale"}, cache, **kinds, **attributes)
 
 
 def opened(data, provider):

@@ -3,28 +3,18 @@
 import numpy as np
 import pytest
 import rukh
+from models import grouped_attention
 from onnx import TensorProto, helper
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
-HEADS, KV_HEADS, SIZE = 4, 2, 16
+KV_HEADS, SIZE = 2, 16
 
 
 def model(window, rotary, element=TensorProto.FLOAT, outputs=3, **attributes):
-    inputs = ["q", "k", "v", "past_k", "past_v", "last", "total", *(["cos", "sin"] if rotary else [])]
-    node = helper.make_node(
-        "GroupQueryAttention", inputs, ["y", "new_k", "new_v"][:outputs], domain="com.microsoft", num_heads=HEADS,
-        kv_num_heads=KV_HEADS, local_window_size=window, sliding_window_cache=1, do_rotary=int(rotary), **attributes,
-    )  # fmt: skip
-    ranks = {"past_k": 4, "past_v": 4, "last": 1, "total": 1, "cos": 2, "sin": 2}
-
-    def info(name):
-        shape = [f"{name}{i}" for i in range(ranks.get(name, 3))] if name in inputs else None
-        return helper.make_tensor_value_info(name, TensorProto.INT32 if ranks.get(name) == 1 else element, shape)
-
-    graph = helper.make_graph([node], "graph", [info(x) for x in inputs], [info(y) for y in node.output])
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    given = {"k", "v", "cos", "sin"} if rotary else {"k", "v"}
+    kinds = {"local_window_size": window, "sliding_window_cache": 1, "do_rotary": int(rotary)}
+    return grouped_attention(element, given, outputs=outputs, **kinds, **attributes)
 
 
 def opened(package, data):
