@@ -51,8 +51,9 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
     return at < p.n ? at : p.n - 1;
   }
 
-  // Puts the rows of A into workgroup memory.
-  METHOD void fill(bool stores_sum) const { fill_rows<T, ROWS>(p, g, row, stores_sum); }
+  // Puts the rows of A into workgroup memory, and before that, where it has room, the scale of a normalisation behind them.
+  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, ROWS); }
+  METHOD void fill(bool stores_sum, bool has_scale) const { fill_rows<T, ROWS>(p, g, row, stores_sum, has_scale); }
 
   // Stores the results of a bundle, and begins with the next; `odd` changes with each round.
   METHOD void store(u32 round, bool odd) {
@@ -136,8 +137,9 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   if (!o.g.early) wait_for_kernels_before();
   a.load(o, round + o.team, within);
   b.load(o, round + o.team, within + apart);
+  bool has_scale = o.begin_to_fill();
   if (o.g.early) wait_for_kernels_before();
-  o.fill(group_id() < o.g.row_blocks);
+  o.fill(group_id() < o.g.row_blocks, has_scale);
   bool odd = false;
 #pragma unroll 1
   while (round < o.g.bundles) {

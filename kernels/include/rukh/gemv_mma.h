@@ -42,7 +42,10 @@ template <class T, u32 TILES> struct MmaBundle {
     return gemv_rows + (own < g.rows ? own : 0) * gemv_row_packs<T>(g);
   }
 
-  METHOD void fill(bool stores_sum) const { fill_rows_together<T>(p, g, row, g.rows, stores_sum); }
+  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, g.rows); }
+  METHOD void fill(bool stores_sum, bool has_scale) const {
+    fill_rows_together<T>(p, g, row, g.rows, stores_sum, has_scale);
+  }
 
   METHOD void store(u32 round, bool odd) {
     SHARED f32 shared[2][GEMV_WAVES][TILES * 4][WAVE];

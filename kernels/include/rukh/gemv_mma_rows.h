@@ -6,32 +6,14 @@
 // as gemv_rows.h has them, took up to 15 of 22 us for 8 rows of 2048 (H200). For one row that is 0.5 us faster.
 #pragma once
 #include "gemv_rows.h"
-#include "matrix.h"
 
-// Puts contiguous rows that lie at `row_bytes` from each other into workgroup memory, from row `to` on; what is beyond K or
-// beyond the rows that there are is 0. `barrier_of_copies` waits for them.
-template <class T>
-DEVICE void copy_rows(const GemmParams &p, const GemvParams &g, u64 from, u64 row_bytes, u32 there, u32 rows, u32 to) {
-  constexpr u32 V = 16 / sizeof(T);
-  u32 packs = g.row_length / V;
-#pragma unroll 1
-  for (u32 r = 0; r < rows; r++) {
-    bool is_row = r < there;
-    u64 line = from + (is_row ? r : 0) * row_bytes;
-#pragma unroll 1
-    for (u32 pack = item_id(); pack < packs; pack += GEMV_ITEMS) {
-      bool inside = is_row && pack * V < p.k;
-      copy_async(shared_address(gemv_pack<T>(g, to + r, pack)), (const void *)(line + (inside ? pack : 0) * 16), inside ? 16 : 0);
-    }
-  }
-}
 DEVICE void barrier_of_copies() {
   copies_end_group();
   wait_copies<0>();
   gemv_barrier();
 }
 
-// The same for sums of two rows, which are stored too where that is wanted. All packs of all rows are on their way alike.
+// Puts sums of two rows into workgroup memory, and stores them too where that is wanted. All packs of all rows are on their way alike.
 template <class T>
 DEVICE void add_rows(const GemmParams &p, const GemvParams &g, u32 row, u32 rows, bool stores_sum) {
   constexpr u32 V = 16 / sizeof(T);
@@ -66,12 +48,12 @@ DEVICE void add_rows(const GemmParams &p, const GemvParams &g, u32 row, u32 rows
   }
 }
 
-// The same for rows that lie anyhow, and what they are scaled by.
+// The same for rows that lie anyhow, from `first` to before `end`; behind them is what they are scaled by.
 template <class T>
-DEVICE void fill_rows_by_one(const GemmParams &p, const GemvParams &g, u32 row, u32 rows, bool stores_sum) {
+DEVICE void fill_rows_by_one(const GemmParams &p, const GemvParams &g, u32 row, u32 rows, u32 first, u32 end, bool stores_sum) {
   constexpr u32 V = 16 / sizeof(T);
 #pragma unroll 1
-  for (u32 r = 0; r < rows + (g.norm ? 1 : 0); r++) {
+  for (u32 r = first; r < end; r++) {
 #pragma unroll 1
     for (u32 k = item_id(); k < g.row_length; k += GEMV_ITEMS) {
       f32 y = 0;
@@ -126,18 +108,17 @@ template <class T> DEVICE void normalise_rows(const GemmParams &p, const GemvPar
 }
 
 // Puts the rows of A, with what is added and normalised before, into workgroup memory.
-template <class T> DEVICE void fill_rows_together(const GemmParams &p, const GemvParams &g, u32 row, u32 rows, bool stores_sum) {
+template <class T>
+DEVICE void fill_rows_together(const GemmParams &p, const GemvParams &g, u32 row, u32 rows, bool stores_sum, bool has_scale) {
   constexpr u32 V = 16 / sizeof(T);
-  u64 addresses = p.a | g.skip | g.sum | g.scale;
+  u64 addresses = p.a | g.skip | g.sum;
   bool whole = p.a_column == 1 && addresses % 16 == 0 && (p.a_row | g.skip_row | g.sum_row | p.k) % V == 0;
   if (whole) {
     u32 there = row < p.m ? p.m - row : 0;
     if (g.skip || g.sum) add_rows<T>(p, g, row, rows, stores_sum);
     else copy_rows<T>(p, g, p.a + (u64)(row * p.a_row) * sizeof(T), p.a_row * sizeof(T), there, rows, 0);
-    if (g.norm) copy_rows<T>(p, g, g.scale, 0, 1, 1, rows);
-  } else {
-    fill_rows_by_one<T>(p, g, row, rows, stores_sum);
   }
+  fill_rows_by_one<T>(p, g, row, rows, whole ? rows : 0, rows + (g.norm && !has_scale), stores_sum);
   barrier_of_copies();
   if (g.norm) normalise_rows<T>(p, g, rows);
 }

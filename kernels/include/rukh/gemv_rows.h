@@ -1,8 +1,10 @@
 // The rows of A of a product of few rows in workgroup memory, with what is added to them and normalised before.
 //
-// Access: a work item loads packs of 16 bytes side by side, four before it uses the first.
+// Access: a work item loads packs of 16 bytes side by side, four before it uses the first. Where kernels may
+// start early the scale of a normalisation, a constant, comes before those before have ended.
 #pragma once
 #include "gemm.h"
+#include "matrix.h"
 #include "unit.h"
 
 // Behind the product's own parameters.
@@ -22,8 +24,8 @@ struct GemvParams {
   u32 groups;
   // Whether no kernel writes the lines, so that they may be read while the kernels before still run.
   u32 early;
-  // Rows of a block.
-  u32 rows, unused;
+  // Rows of a block, and whether workgroup memory has room for the scale of a normalisation behind them.
+  u32 rows, keeps_scale;
 };
 static_assert(sizeof(GemvParams) == 96, "the mirror in providers/hip/gemm/gemv.rs");
 
@@ -89,6 +91,37 @@ template <class T> DEVICE Unit pack_unit(const f32 (&from)[16 / sizeof(T)]) {
 template <class T> DEVICE Unit *gemv_pack(const GemvParams &g, u32 row, u32 pack) {
   return gemv_rows + row * gemv_row_packs<T>(g) + gemv_at(pack);
 }
+
+#if HAS_MMA_SYNC
+// Puts contiguous rows that lie at `row_bytes` from each other into workgroup memory, from row `to` on; what is beyond K or
+// beyond the rows that there are is 0. `wait_copies` waits for them, once their group has ended.
+template <class T>
+DEVICE void copy_rows(const GemmParams &p, const GemvParams &g, u64 from, u64 row_bytes, u32 there, u32 rows, u32 to) {
+  constexpr u32 V = 16 / sizeof(T);
+  u32 packs = g.row_length / V;
+#pragma unroll 1
+  for (u32 r = 0; r < rows; r++) {
+    bool is_row = r < there;
+    u64 line = from + (is_row ? r : 0) * row_bytes;
+#pragma unroll 1
+    for (u32 pack = item_id(); pack < packs; pack += GEMV_ITEMS) {
+      bool inside = is_row && pack * V < p.k;
+      copy_async(shared_address(gemv_pack<T>(g, to + r, pack)), (const void *)(line + (inside ? pack : 0) * 16), inside ? 16 : 0);
+    }
+  }
+}
+// The same for the scale of a normalisation, as row `to`. Tells whether that is so.
+template <class T> DEVICE bool copy_scale(const GemmParams &p, const GemvParams &g, u32 to) {
+  if (!g.norm || !g.keeps_scale || g.scale % 16 || p.k % (16 / sizeof(T))) return false;
+  copy_rows<T>(p, g, g.scale, 0, 1, 1, to);
+  copies_end_group();
+  return true;
+}
+#else
+// Without copies that pass no registers the scale is loaded where it is needed.
+template <class T> DEVICE bool copy_scale(const GemmParams &, const GemvParams &, u32) { return false; }
+template <u32 LEFT> DEVICE void wait_copies() {}
+#endif
 
 // What a pack of A adds to the sum of squares.
 template <class T> DEVICE f32 add_squares(f32 sum, Unit pack) {
@@ -168,7 +201,8 @@ template <class T> DEVICE f32 fill_row_by_one(const GemmParams &p, const GemvPar
 }
 
 // Puts the rows of A, with what is added and normalised before, into workgroup memory.
-template <class T, u32 ROWS> DEVICE void fill_rows(const GemmParams &p, const GemvParams &g, u32 row, bool stores_sum) {
+template <class T, u32 ROWS>
+DEVICE void fill_rows(const GemmParams &p, const GemvParams &g, u32 row, bool stores_sum, bool has_scale) {
   constexpr u32 V = 16 / sizeof(T);
   SHARED f32 squares[GEMV_WAVES][ROWS];
   u32 packs = g.row_length / V;
@@ -183,19 +217,22 @@ template <class T, u32 ROWS> DEVICE void fill_rows(const GemmParams &p, const Ge
   }
   gemv_barrier();
   if (!g.norm) return;
+  wait_copies<0>();
 #pragma unroll 1
   for (u32 r = 0; r < ROWS; r++) {
     f32 square = 0;
     UNROLL
     for (u32 w = 0; w < GEMV_WAVES; w++) square += squares[w][r];
     f32 factor = 1 / sqrt_(square / (f32)p.k + g.epsilon);
-    // Each work item goes on with what it wrote.
+    // Each work item goes on with what it wrote, and copied.
 #pragma unroll 1
     for (u32 pack = item_id(); pack < packs; pack += GEMV_ITEMS) {
       Unit x = *gemv_pack<T>(g, r, pack);
       f32 y[V], scale[V];
       unpack_unit<T>(y, x);
-      if (g.scale % 16 == 0 && pack * V + V <= p.k) {
+      if (has_scale) {
+        unpack_unit<T>(scale, *gemv_pack<T>(g, ROWS, pack));
+      } else if (g.scale % 16 == 0 && pack * V + V <= p.k) {
         unpack_unit<T>(scale, load_unit(g.scale + (u64)pack * 16));
       } else {
         UNROLL

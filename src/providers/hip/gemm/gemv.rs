@@ -46,7 +46,7 @@ struct GemvParams {
     groups: u32,
     early: u32,
     rows: u32,
-    unused: u32,
+    keeps_scale: u32,
 }
 
 const _: () = assert!(size_of::<GemvParams>() == 96);
@@ -62,6 +62,9 @@ const MOST_ROWS: usize = 8;
 /// faster than the others. Measured on an H200, see docs/contributing/performance-notes.md.
 const MOST_MMA_ROWS: usize = 16;
 const LEAST_MMA_ROWS: usize = 3;
+/// Rows beyond which the tiles of sm_90 are faster than those kernels, with a normalisation and a gated unit in launches of
+/// their own (H100).
+const MOST_ROWS_BESIDE_WGMMA: usize = 8;
 
 /// Kernels that have the structure of `gemv.h`, and how they read lines.
 #[derive(Clone, Debug)]
@@ -96,10 +99,13 @@ impl Form {
                 step_bytes,
                 step: step_bytes / ty.size(),
                 round_bytes: 0,
-                keeps_scale: mma,
+                keeps_scale: mma || unit.wgmma,
                 more: Default::default(),
             })
         };
+        if unit.wgmma && unit.tensor_maps && product.m > MOST_ROWS_BESIDE_WGMMA {
+            return None;
+        }
         let by_mma = || form(true).filter(|form| form.gains_by_mma([product.m, product.k], norm, ty, unit));
         by_mma().or_else(|| form(false).filter(|_| product.m <= MOST_ROWS))
     }
@@ -199,7 +205,8 @@ impl Product {
         let Split { parts, groups } = split(bundles, form, [row_blocks, resident], unit);
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (params.k, 1);
-        let mut of_lines = form.more.1.iter().map(|&(_, operand)| operand).chain([self.b.at]);
+        let of_lines = form.more.1.iter().map(|&(_, operand)| operand).chain([self.b.at]);
+        let mut early = of_lines.chain(fused.norm.as_ref().map(|norm| norm.scale));
         let own = GemvParams {
             skip_row: self.k as i64,
             sum_row: self.k as i64,
@@ -214,8 +221,9 @@ impl Product {
             gated: fused.gate.is_some().into(),
             epsilon: fused.norm.as_ref().map_or(0.0, |norm| norm.epsilon),
             groups: groups as u32,
-            early: of_lines.all(|operand| plan.is_constant(operand)).into(),
+            early: early.all(|operand| plan.is_constant(operand)).into(),
             rows: rows as u32,
+            keeps_scale: form.keeps_scale.into(),
             ..GemvParams::zeroed()
         };
         let mut addresses = self.addresses();
@@ -365,8 +373,10 @@ mod tests {
         for (m, k, ty, unit, expected) in [
             (2, 2048, ElementType::F16, H200, Some(("gemv_f16", 2))),
             (3, 2048, ElementType::F16, H200, Some(("mma_gemv_f16", 4))),
-            (16, 2048, ElementType::BF16, H200, Some(("mma_gemv_bf16", 16))),
-            (16, 8192, ElementType::F16, H200, Some(("mma_gemv_f16", 8))),
+            (8, 8192, ElementType::BF16, H200, Some(("mma_gemv_bf16", 8))),
+            (9, 2048, ElementType::F16, H200, None),
+            (16, 2048, ElementType::BF16, Unit { tensor_maps: false, ..H200 }, Some(("mma_gemv_bf16", 16))),
+            (16, 2048, ElementType::F16, ampere, Some(("mma_gemv_f16", 16))),
             (16, 8192, ElementType::F16, ampere, None),
             (8, 8192, ElementType::F16, ampere, Some(("gemv_f16", 4))),
             (8, 2048, ElementType::F16, ampere, Some(("mma_gemv_f16", 8))),

@@ -68,7 +68,7 @@ pub(super) fn form(
             step_bytes,
             step: step_bytes / 16 * numbers,
             round_bytes: if mma { 0 } else { ROUND_BYTES },
-            keeps_scale: mma,
+            keeps_scale: mma || unit.wgmma,
             more: (bytes_of(&params).to_vec(), addresses.clone()),
         })
     };
