@@ -9,6 +9,7 @@ use crate::tensor::ElementType;
 use super::super::launch::Operand;
 use super::super::{HipKernel, PlanBuilder};
 use super::decode::Fresh;
+use super::decode_quantized::Codes;
 use super::gather::{Gather, Lengths, Part, Rotation};
 use super::heads::Heads;
 use super::multi_head::y;
@@ -120,18 +121,14 @@ impl HipKernel for GroupQuery {
             gather.parts.push(part);
         }
         let seen = total.unwrap_or(capacity);
-        // What attention reads of quantized caches.
-        let mut numbers = |part: Part| match self.op.cache {
-            Some(_) => Heads::dense(plan.scratch(bytes(kv_heads, capacity)), kv_heads, capacity, size),
-            None => part.out,
-        };
-        let seen_of = [numbers(keys), numbers(values)];
+        let [seen_keys, seen_values] =
+            caches.map(|at| Heads::dense(at, kv_heads, capacity, size).first(seen));
         let problem = Problem {
             ty: self.ty,
             batch,
             q: queries,
-            k: Heads { rows: seen, ..seen_of[0] },
-            v: Heads { rows: seen, ..seen_of[1] },
+            k: seen_keys,
+            v: seen_values,
             y: y(heads, rows, size),
             scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: self.op.softcap,
@@ -151,44 +148,74 @@ impl HipKernel for GroupQuery {
         };
         let used = if total.is_some() || problem.multiplies_all_keys(plan) { seen } else { 0 };
         gather.parts.iter_mut().filter(|part| !part.no_past).for_each(|part| part.used = used);
+        // One new row of caches that stay where they are: one launch for everything.
+        let one_row = rows == 1 && input(14).is_none() && past > 0 && past == capacity;
+        let step = Problem { q, lengths: None, ..problem };
+        let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
+        let places = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
+        let may_stay = past == capacity
+            && [3, 4].iter().all(|&i| input(i).is_some())
+            && [1, 2].iter().all(|&i| output(i).is_some());
         if let Some((cache, kept)) = self.op.cache.zip(self.kept) {
-            let parts = [(keys, seen_of[0]), (values, seen_of[1])];
-            gather.plan(plan)?;
-            QuantizedCache {
+            let scales = [12, 13].map(Operand::Input);
+            let codes = Codes { kept, scales, per_channel: cache.per_channel };
+            let kernel = problem.quantized_decode_kernel(plan.provider.unit());
+            // What attention reads where no kernel reads the caches themselves.
+            let numbers = [0, 1].map(|_| kernel.is_none().then(|| plan.scratch(bytes(kv_heads, capacity))));
+            let parts = [keys, values];
+            let quantized = QuantizedCache {
                 ty: self.ty,
                 kept,
                 batch,
+                capacity,
                 past_rows: past,
                 parts: [0, 1].map(|i| Kept {
                     past: input(3 + i).map(|_| Operand::Input(3 + i)),
-                    fresh: parts[i].0.out,
-                    scales: Operand::Input(12 + i),
+                    fresh: parts[i].out,
+                    scales: scales[i],
                     per_channel: cache.per_channel[i],
                     cache: caches[i],
-                    out: parts[i].1,
+                    out: numbers[i],
                 }),
                 lengths: lengths.out,
                 used,
-            }
-            .plan(plan)?;
-            return problem.plan(plan);
+                fresh_only: false,
+            };
+            let gathered = |plan: &mut PlanBuilder<'_>, fresh_only: bool| {
+                gather.plan(plan)?;
+                QuantizedCache { fresh_only, ..quantized }.plan(plan)?;
+                match (kernel, numbers) {
+                    (Some(kernel), _) => problem.plan_quantized_decode(plan, kernel, codes, None),
+                    (None, [Some(keys), Some(values)]) => {
+                        let (k, v) = (Heads { at: keys, ..problem.k }, Heads { at: values, ..problem.v });
+                        Problem { k, v, ..problem }.plan(plan)
+                    }
+                    _ => problem.plan(plan),
+                }
+            };
+            let Some(kernel) = kernel.filter(|_| may_stay) else { return gathered(plan, false) };
+            return plan.by_place(
+                1,
+                &[],
+                &places,
+                |plan| match one_row {
+                    true => step.plan_quantized_decode(plan, kernel, codes, Some(fresh)),
+                    false => gathered(plan, true),
+                },
+                |plan| gathered(plan, false),
+            );
         }
         let in_two = |plan: &mut PlanBuilder<'_>| {
             gather.plan(plan)?;
             problem.plan(plan)
         };
 
-        // One new row of caches that stay where they are: one launch for everything.
-        let one_row = rows == 1 && input(14).is_none() && past > 0 && past == capacity;
-        let step = Problem { q, lengths: None, ..problem };
-        let kernel = step.decode_kernel(plan.provider.unit()).filter(|_| one_row);
-        let (Some(kernel), Some(_), Some(_)) = (kernel, output(1), output(2)) else { return in_two(plan) };
-        let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
-        let caches = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
+        let kernel = step.decode_kernel(plan.provider.unit()).filter(|_| one_row && may_stay);
+        let Some(kernel) = kernel else { return in_two(plan) };
         plan.by_place(
             decode::ALIGNMENT,
             &step.packed_operands(),
-            &caches,
+            &places,
             |plan| step.plan_decode(plan, kernel, Some(fresh)),
             in_two,
         )

@@ -1,6 +1,8 @@
 //! The launches of one node for given shapes: complete but for addresses.
 
 mod given;
+#[cfg(test)]
+mod names;
 mod submit;
 
 use std::any::Any;
