@@ -47,23 +47,31 @@ template <class T, u32 COLUMNS> struct DecodeNumbers {
   METHOD u32 row_of(u32 at) const { return at / COLUMNS; }
   // The column that stands at a place of a row.
   METHOD u32 column_of(u32 place) const { return place; }
-  // A query, as it is multiplied, and a sum of values, as it becomes a result.
-  METHOD f32 query(f32 x, u32) const { return x; }
+  // What a column of queries is multiplied with, and a sum of values, as it becomes a result.
+  METHOD f32 factor(u32) const { return 1; }
   METHOD f32 result(f32 x, u32) const { return x; }
 };
 
-// Element `i` of a row, rotated to a position. No branch, so that the loads of several elements are on their way together.
-template <class N> DEVICE f32 rotated(const DecodeParams &p, const N &numbers, u64 row, u32 i, i64 position) {
-  f32 own = numbers.load(row, i);
-  if (!p.cosines) return own;
-  bool in = i < 2 * p.half, second = p.interleaved ? i % 2 : i >= p.half;
-  u32 pair = p.interleaved ? i / 2 : second ? i - p.half : i;
-  u32 other = p.interleaved ? i ^ 1 : second ? i - p.half : i + p.half;
-  f32 partner = numbers.load(row, in ? other : i);
-  u64 at = in ? (u64)position * p.half + pair : 0;
-  f32 c = numbers.load(p.cosines, at), s = numbers.load(p.sines, at);
-  return in ? numbers.rounded(second ? s * partner + c * own : c * own - s * partner) : own;
-}
+// Element `i` of a row, to be rotated to a position. No branch, so that the loads of several elements are on their way
+// together.
+struct Rotated {
+  f32 own, partner, cosine, sine;
+  bool in, second;
+
+  template <class N> DEVICE Rotated load(const DecodeParams &p, const N &numbers, u64 row, u32 i, i64 position) {
+    bool in = i < 2 * p.half, second = p.interleaved ? i % 2 : i >= p.half;
+    u32 away = p.interleaved ? 1 : p.half, other = second ? i - away : i + away;
+    u32 pair = p.interleaved ? i / 2 : second ? other : i, at = in ? pair : 0;
+    // Nothing is in the rotation where there is none.
+    u64 angles = numbers.bytes(position * p.half);
+    u64 cosines = p.cosines ? p.cosines + angles : row, sines = p.cosines ? p.sines + angles : row;
+    return {numbers.load(row, i), numbers.load(row, in ? other : i), numbers.load(cosines, at), numbers.load(sines, at), in, second};
+  }
+  template <class N> METHOD f32 number(const N &numbers) const {
+    u32 turned = bits<u32>(numbers.rounded(cosine * own + (second ? sine : -sine) * partner));
+    return in ? bits<f32>(opaque(turned)) : own;
+  }
+};
 
 // The sum of a row's weighted values on its way along the keys.
 template <u32 PACK> struct DecodeSum {
@@ -163,7 +171,7 @@ template <class N, u32 ROWS> struct DecodePart {
   static constexpr u32 SHARES = (N::MOST + DECODE_ITEMS - 1) / DECODE_ITEMS;
 
   // Brings the rows of queries to workgroup memory, rotated: `put` stores what stands at a place of a row. Where this part
-  // has the new key and value, `keep` takes them: of each the columns `item_id() + n * DECODE_ITEMS`.
+  // has the new key and value, `keep` takes them: of each what stands at the places `item_id() + n * DECODE_ITEMS`.
   template <class Put, class Keep> METHOD void bring(Put put, Keep keep) const {
     constexpr u32 ROUNDS = (ROWS * N::MOST + DECODE_ITEMS - 1) / DECODE_ITEMS;
     constexpr u32 TOGETHER = ROUNDS < N::TOGETHER ? ROUNDS : N::TOGETHER;
@@ -174,28 +182,33 @@ template <class N, u32 ROWS> struct DecodePart {
     // Loads are on their way before the first number is stored. Places outside read the row's first number.
     f32 k[SHARES], v[SHARES];
     if (fresh) {
+      Rotated parts[SHARES];
       UNROLL
       for (u32 n = 0; n < SHARES; n++) {
-        u32 i = item_id() + n * DECODE_ITEMS;
-        k[n] = rotated(p, numbers, key, i < f.size ? i : 0, position), v[n] = numbers.load(value, i < f.v_size ? i : 0);
+        u32 i = numbers.column_of(item_id() + n * DECODE_ITEMS);
+        parts[n] = Rotated::load(p, numbers, key, i < f.size ? i : 0, position);
+        v[n] = numbers.load(value, i < f.v_size ? i : 0);
       }
+      UNROLL
+      for (u32 n = 0; n < SHARES; n++) k[n] = parts[n].number(numbers);
     }
 #pragma unroll 1
     for (u32 first = item_id(); first < all; first += TOGETHER * DECODE_ITEMS) {
-      f32 q[TOGETHER];
+      Rotated q[TOGETHER];
+      f32 factors[TOGETHER];
       UNROLL
       for (u32 n = 0; n < TOGETHER; n++) {
         u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at), r = row < rows ? row : 0;
-        u32 i = numbers.column_of(at - row * numbers.columns());
+        u32 i = numbers.column_of(at - row * numbers.columns()), in = i < f.size ? i : 0;
         i64 from = batch * f.q_strides[0] + head_of(r) * f.q_strides[1] + query_of(r) * f.q_strides[2];
-        u32 in = i < f.size ? i : 0;
-        q[n] = numbers.query(rotated(p, numbers, f.q + numbers.bytes(from), in, position), in);
-        if (i >= f.size) q[n] = 0;
+        q[n] = Rotated::load(p, numbers, f.q + numbers.bytes(from), in, position);
+        factors[n] = numbers.factor(in);
       }
       UNROLL
       for (u32 n = 0; n < TOGETHER; n++) {
-        u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at);
-        if (at < all) put(row, at - row * numbers.columns(), q[n]);
+        u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at), place = at - row * numbers.columns();
+        f32 x = q[n].number(numbers) * factors[n];
+        if (at < all) put(row, place, numbers.column_of(place) < f.size ? x : 0);
       }
     }
     if (fresh) keep(k, v);

@@ -2,8 +2,8 @@
 // made. Scales of keys come into the queries, and those of values into the results, so that the loop along the keys multiplies
 // what is kept. The type of queries, the format and the size of heads are those of the launch.
 //
-// Access: lanes read neighbouring 16 columns of a row, in 16 or 8 bytes; AHEAD rows of keys and of values are on their way
-// before the first is used. Bound: the bytes of the caches that are seen.
+// Access: lanes read neighbouring 16 columns of a row in packs of 16 bytes, of 4 bits two lanes the same; AHEAD rows of keys
+// and of values are on their way before the first is used. Bound: the bytes of the caches that are seen.
 #pragma once
 #include "flash_decode_parts.h"
 #include "quantize.h"
@@ -44,8 +44,9 @@ typedef f16 Two __attribute__((ext_vector_type(2)));
 // What floats of 8 bits are multiplied with when they are read.
 constexpr f32 FLOAT8_UNIT = 256;
 
-// The numbers of a lane's codes, exactly: those of floats of 8 bits over FLOAT8_UNIT.
-DEVICE void numbers_of(u32 format, Unit codes, Two (&x)[CODES / 2]) {
+// The numbers of a lane's codes, exactly: those of floats of 8 bits over FLOAT8_UNIT. Of 4 bits half of the codes are
+// another lane's: the first half where `second` is not set.
+DEVICE void numbers_of(u32 format, bool second, Unit codes, Two (&x)[CODES / 2]) {
   if (format == F8E4M3FN) {
     UNROLL
     for (u32 i = 0; i < CODES / 2; i++) {
@@ -60,11 +61,12 @@ DEVICE void numbers_of(u32 format, Unit codes, Two (&x)[CODES / 2]) {
   bool four = format == U4;
   u32 flip = four ? 0 : 0x80808080;
   if (four) {
-    u32 low[2] = {codes[0] & 0x0f0f0f0f, codes[1] & 0x0f0f0f0f};
-    u32 high[2] = {codes[0] >> 4 & 0x0f0f0f0f, codes[1] >> 4 & 0x0f0f0f0f};
+    u32 own[2] = {second ? codes[2] : codes[0], second ? codes[3] : codes[1]};
     UNROLL
-    for (u32 i = 0; i < 2; i++)
-      codes[2 * i] = pick<0, 4, 1, 5>(low[i], high[i]), codes[2 * i + 1] = pick<2, 6, 3, 7>(low[i], high[i]);
+    for (u32 i = 0; i < 2; i++) {
+      u32 low = own[i] & 0x0f0f0f0f, high = own[i] >> 4 & 0x0f0f0f0f;
+      codes[2 * i] = pick<0, 4, 1, 5>(low, high), codes[2 * i + 1] = pick<2, 6, 3, 7>(low, high);
+    }
   }
   // A byte below 0x64 is 1024 and as many.
   f16 zero = four ? 1024 + 8 : 1024 + 128;
@@ -79,7 +81,7 @@ DEVICE void numbers_of(u32 format, Unit codes, Two (&x)[CODES / 2]) {
 // read neighbouring units of 16 bytes.
 struct QuantizedNumbers {
   typedef u8 Type;
-  static constexpr u32 LEAST = 64, MOST = MOST_COLUMNS, TOGETHER = 2, JOINED = 8;
+  static constexpr u32 LEAST = 64, MOST = MOST_COLUMNS, TOGETHER = 4, JOINED = 16;
   u32 type, lanes, keys_by_column;
   // Of this head's keys, and of values by their places in a row.
   u64 key_scales;
@@ -99,8 +101,9 @@ struct QuantizedNumbers {
     else ((GLOBAL u16 *)address)[at] = type == F16 ? bits<u16>((f16)x) : to_bf16(x);
   }
   METHOD f32 rounded(f32 x) const {
-    if (type == F32) return x;
-    return type == F16 ? (f32)(f16)x : from_bf16(to_bf16(x));
+    u32 b = bits<u32>(x);
+    f32 half = (f32)(f16)x, brief = bits<f32>((b + 0x7fff + (b >> 16 & 1)) & 0xffff0000);
+    return type == F32 || x != x ? x : type == F16 ? half : brief;
   }
   METHOD u64 bytes(i64 numbers) const { return numbers << (type == F32 ? 2 : 1); }
   METHOD u32 columns() const { return CODES << lanes; }
@@ -109,9 +112,7 @@ struct QuantizedNumbers {
     u32 four = place / 4, quarter = four >> lanes, lane = four - (quarter << lanes);
     return lane * CODES + quarter * 4 + place % 4;
   }
-  METHOD f32 query(f32 x, u32 column) const {
-    return x * (((const GLOBAL f32 *)key_scales)[keys_by_column ? column : 0] * unit);
-  }
+  METHOD f32 factor(u32 column) const { return ((const GLOBAL f32 *)key_scales)[keys_by_column ? column : 0] * unit; }
   METHOD f32 result(f32 x, u32 place) const { return x * value_scales[place]; }
 };
 
@@ -148,24 +149,18 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
     return cache + ((u64)(o.batch * strides[0] + o.kv_head * strides[1]) >> by_four);
   };
   u64 keys = place_of(f.k, f.k_strides), values = place_of(f.v, f.v_strides);
-  u32 row_bytes = f.size >> by_four, lane_bytes = CODES >> by_four;
+  u32 row_bytes = f.size >> by_four;
   // Lanes behind the last column read the first ones again, and are multiplied with 0.
-  u32 in_row = lane * CODES < f.size ? lane * lane_bytes : 0;
+  u32 in_row = lane * CODES < f.size ? (lane >> by_four) * CODES : 0;
   bool aligned = (f.k | f.v) % 16 == 0;
   auto load = [&](u64 rows_of, u32 at) __attribute__((always_inline)) {
     u64 address = rows_of + (u64)at * row_bytes + in_row;
+    if (!UNALIGNED_LOADS_FAIL || aligned) return load_unit(address);
     Unit x = {};
-    if (UNALIGNED_LOADS_FAIL && !aligned) {
 #pragma unroll 1
-      for (u32 i = 0; i < 4; i++, address += by_four ? i % 2 * 4 : 4) {
-        const GLOBAL u8 *b = (const GLOBAL u8 *)address;
-        x = {x[1], x[2], x[3], (u32)(b[0] | b[1] << 8 | b[2] << 16) | (u32)b[3] << 24};
-      }
-    } else if (by_four) {
-      u64 two = *(const GLOBAL u64 *)address;
-      x[0] = (u32)two, x[1] = (u32)(two >> 32);
-    } else {
-      x = load_unit(address);
+    for (u32 i = 0; i < 16; i += 4) {
+      const GLOBAL u8 *b = (const GLOBAL u8 *)address + i;
+      x = {x[1], x[2], x[3], (u32)(b[0] | b[1] << 8 | b[2] << 16) | (u32)b[3] << 24};
     }
     return x;
   };
@@ -180,11 +175,11 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
     UNROLL
     for (u32 u = 0; u < AHEAD; u++) k[u] = load(keys, row_of(own, u, limit)), v[u] = load(values, row_of(own, u, limit));
   }
-  // Scales of the columns that this item has of the new key, and of values.
+  // Scales of what this item has of the new key, and of values.
   f32 scales[SHARES * 2];
   UNROLL
   for (u32 n = 0; n < SHARES * 2; n++) {
-    u32 i = item + n / 2 * DECODE_ITEMS, of_values = n % 2, in = i < f.size ? i : 0;
+    u32 i = numbers.column_of(item + n / 2 * DECODE_ITEMS), of_values = n % 2, in = i < f.size ? i : 0;
     u64 at = of_values ? all.values_by_column ? scales_of_head + in : 0 : numbers.keys_by_column ? scales_of_head + in : 0;
     scales[n] = ((const GLOBAL f32 *)(of_values ? all.value_scales : all.key_scales))[at];
   }
@@ -192,14 +187,14 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
           [&](const f32 (&new_key)[SHARES], const f32 (&new_value)[SHARES]) __attribute__((always_inline)) {
 #pragma unroll 1
             for (u32 n = 0; n < SHARES * 2; n++) {
-              u32 i = item + n / 2 * DECODE_ITEMS, value = n % 2;
+              u32 at = item + n / 2 * DECODE_ITEMS, i = numbers.column_of(at), value = n % 2;
               f32 x = new_key[0], scale = scales[0];
               UNROLL
               for (u32 j = 1; j < SHARES * 2; j++)
                 if (n == j) x = (j % 2 ? new_value : new_key)[j / 2], scale = scales[j];
               u32 code = quantize(format, x / scale), other = lane_xor(code, 1);
               if (by_four) code |= other << 4;
-              if (by_four && i % 2) continue;
+              if (at >= numbers.columns() || (by_four && i % 2)) continue;
               // Workgroups of several tiles write the same.
               new_codes[value][i >> by_four] = (u8)code;
               u64 row = (value ? values : keys) + (u64)newest * row_bytes;
@@ -208,21 +203,15 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
           });
   UNROLL
   for (u32 n = 0; n < SHARES; n++) {
-    u32 i = item + n * DECODE_ITEMS, four = i % CODES / 4;
-    // The place of a column.
-    if (i < numbers.columns()) value_scales[(four << all.lanes) * 4 + i / CODES * 4 + i % 4] = scales[2 * n + 1] * numbers.unit;
+    u32 at = item + n * DECODE_ITEMS;
+    if (at < numbers.columns()) value_scales[at] = scales[2 * n + 1] * numbers.unit;
   }
   barrier();
   if (o.fresh) {
     UNROLL
     for (u32 u = 0; u < AHEAD; u++) {
       if (own + team + u * teams != newest) continue;
-      UNROLL
-      for (u32 w = 0; w < 4; w++) {
-        // Behind the codes of 4 bits may be anything.
-        u32 at = (in_row / 4 + w) % (MOST_COLUMNS / 4);
-        k[u][w] = ((const u32 *)new_codes[0])[at], v[u][w] = ((const u32 *)new_codes[1])[at];
-      }
+      k[u] = *(const Unit *)(new_codes[0] + in_row), v[u] = *(const Unit *)(new_codes[1] + in_row);
     }
   }
   auto place = [&](u32 r, u32 quarter) __attribute__((always_inline)) {
@@ -248,60 +237,86 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
   for (u32 block = own; block < own_end; block += teams * AHEAD) {
     // All lanes of a wave go round as often, as they add up together.
     u32 key = block + team, next = block + teams * AHEAD;
-    f32 score[ROWS][AHEAD];
+    // Two sums for each score, so that fewer additions wait for one another.
+    f32 score[ROWS][AHEAD] = {}, odd[ROWS][AHEAD] = {};
     UNROLL
     for (u32 u = 0; u < AHEAD; u++) {
       Two x[CODES / 2];
-      numbers_of(format, k[u], x);
+      numbers_of(format, lane % 2, k[u], x);
       // The next block is on its way while this one is used.
       k[u] = load(keys, row_of(next, u, own_end));
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
-        score[r][u] = 0;
         if (r >= rows) continue;
         UNROLL
-        for (u32 i = 0; i < CODES; i++) score[r][u] = __builtin_fmaf(q[r][i], (f32)x[i / 2][i % 2], score[r][u]);
+        for (u32 i = 0; i < CODES / 2; i++) {
+          score[r][u] = __builtin_fmaf(q[r][2 * i], (f32)x[i][0], score[r][u]);
+          odd[r][u] = __builtin_fmaf(q[r][2 * i + 1], (f32)x[i][1], odd[r][u]);
+        }
       }
+    }
+    // What does not go along the columns is done for rows that are not there, too: the others do not wait for it.
+    UNROLL
+    for (u32 r = 0; r < ROWS; r++) {
+      UNROLL
+      for (u32 u = 0; u < AHEAD; u++) score[r][u] += odd[r][u];
     }
 #pragma unroll 1
     for (u32 mask = lanes / 2; mask > 0; mask /= 2) {
+      f32 other[ROWS][AHEAD];
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
-        if (r >= rows) continue;
         UNROLL
-        for (u32 u = 0; u < AHEAD; u++) score[r][u] += lane_xor(score[r][u], mask);
+        for (u32 u = 0; u < AHEAD; u++) other[r][u] = lane_xor(score[r][u], mask);
+      }
+      UNROLL
+      for (u32 r = 0; r < ROWS; r++) {
+        UNROLL
+        for (u32 u = 0; u < AHEAD; u++) score[r][u] += other[r][u];
       }
     }
+    if (m.softcap != 0) {
+      UNROLL
+      for (u32 r = 0; r < ROWS; r++) {
+        UNROLL
+        for (u32 u = 0; u < AHEAD; u++)
+          score[r][u] = m.softcap - 2 * m.softcap * fast_inverse(fast_exp2(score[r][u] * to_power) + 1);
+      }
+    }
+    f32 factor[ROWS];
     UNROLL
     for (u32 r = 0; r < ROWS; r++) {
-      if (r >= rows) continue;
-      f32 most = -infinity(0.f);
+      f32 most = sums[r].most;
       UNROLL
       for (u32 u = 0; u < AHEAD; u++) {
         u32 at = key + u * teams;
         bool seen = at < own_end && at >= from[r] && at < to[r];
-        f32 x = score[r][u];
-        if (m.softcap != 0) x = m.softcap - 2 * m.softcap * fast_inverse(fast_exp2(x * to_power) + 1);
-        score[r][u] = seen ? x : -infinity(0.f);
+        score[r][u] = seen ? score[r][u] : -infinity(0.f);
         most = __builtin_fmaxf(most, score[r][u]);
       }
-      f32 base = sums[r].rise(most);
+      // Where nothing is seen yet there is nothing to bring.
+      f32 base = most == -infinity(0.f) ? 0 : most;
+      factor[r] = exp_near(sums[r].most - base);
+      sums[r].most = most, sums[r].total *= factor[r];
       UNROLL
       for (u32 u = 0; u < AHEAD; u++) {
-        score[r][u] = fast_exp2((score[r][u] - base) * 1.44269504f);
+        score[r][u] = exp_near(score[r][u] - base);
         sums[r].total += score[r][u];
       }
     }
     UNROLL
     for (u32 u = 0; u < AHEAD; u++) {
       Two x[CODES / 2];
-      numbers_of(format, v[u], x);
+      numbers_of(format, lane % 2, v[u], x);
       v[u] = load(values, row_of(next, u, own_end));
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
         if (r >= rows) continue;
         UNROLL
-        for (u32 i = 0; i < CODES; i++) sums[r].out[i] = __builtin_fmaf(score[r][u], (f32)x[i / 2][i % 2], sums[r].out[i]);
+        for (u32 i = 0; i < CODES; i++) {
+          f32 &sum = sums[r].out[i];
+          sum = __builtin_fmaf(score[r][u], (f32)x[i / 2][i % 2], u ? sum : sum * factor[r]);
+        }
       }
     }
   }

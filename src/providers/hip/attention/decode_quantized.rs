@@ -15,10 +15,14 @@ use super::decode::{DecodeKernel, DecodeParams, Fresh, ITEMS, MOST_SPLITS, RESID
 use super::quantized_cache::format;
 use super::scores::Problem;
 
-/// Columns of a work item, rows of a workgroup, and keys that a work item loads before it uses one, as in the kernel.
+/// Columns of a work item, of 4 bits of two, rows of a workgroup, and keys that a work item loads before it uses one, as in the kernel.
 const CODES: usize = 16;
 const ROWS: usize = 4;
 const AHEAD: usize = 2;
+
+/// Workgroups for each processor where it is none of NVIDIA's: by their registers there is room for four and more on AMD's,
+/// but for gfx906 and gfx908.
+const RESIDENT_ELSEWHERE: usize = 4;
 
 /// Work items that share a row, as powers of two, for heads of so many columns.
 const LANES: [(u32, usize); 3] = [(2, 64), (3, 128), (4, 256)];
@@ -47,19 +51,20 @@ pub(super) struct Codes {
 }
 
 impl Problem {
-    /// The kernel that reads quantized caches, where there is one for this problem.
-    pub(super) fn quantized_decode_kernel(&self, unit: Unit) -> Option<DecodeKernel> {
+    /// The kernel that reads quantized caches of a type, where there is one for this problem.
+    pub(super) fn quantized_decode_kernel(&self, unit: Unit, kept: ElementType) -> Option<DecodeKernel> {
         let size = self.k.size;
+        let columns = if kept == ElementType::U8 { 2 * CODES } else { CODES };
         let &(lanes, room) = LANES.iter().find(|(_, room)| size <= *room)?;
         let plain = self.mask.is_none() && self.kept.is_none() && !self.has_enough_rows();
         let float = matches!(self.ty, ElementType::F32 | ElementType::F16 | ElementType::BF16);
-        let usable = plain && float && size.is_multiple_of(CODES) && size > 0 && self.k.heads > 0;
+        let usable = plain && float && size.is_multiple_of(columns) && size > 0 && self.k.heads > 0;
         let way = Way {
             kernel: KernelName { family: "flash_decode_quantized", name: c"flash_decode_quantized" },
             rows: ROWS,
             size: room,
             keys_at_once: (ITEMS >> lanes) * AHEAD,
-            resident: RESIDENT,
+            resident: if unit.mma_sync { RESIDENT } else { RESIDENT_ELSEWHERE },
             most_splits: MOST_SPLITS,
         };
         if usable { self.launched(unit, way) } else { None }

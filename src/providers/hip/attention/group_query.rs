@@ -159,7 +159,7 @@ impl HipKernel for GroupQuery {
         if let Some((cache, kept)) = self.op.cache.zip(self.kept) {
             let scales = [12, 13].map(Operand::Input);
             let codes = Codes { kept, scales, per_channel: cache.per_channel };
-            let kernel = problem.quantized_decode_kernel(plan.provider.unit());
+            let kernel = problem.quantized_decode_kernel(plan.provider.unit(), kept);
             // What attention reads where no kernel reads the caches themselves.
             let numbers = [0, 1].map(|_| kernel.is_none().then(|| plan.scratch(bytes(kv_heads, capacity))));
             let parts = [keys, values];
