@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 onnxruntime = pytest.importorskip("onnxruntime")
 
 KV_HEADS, SIZE = 2, 16
+PROVIDERS = [name for name in rukh.get_available_providers() if name != "CPUExecutionProvider"] or ["cpu"]
 
 
 def model(window, rotary, element=TensorProto.FLOAT, outputs=3, **attributes):
@@ -17,8 +18,11 @@ def model(window, rotary, element=TensorProto.FLOAT, outputs=3, **attributes):
     return grouped_attention(element, given, outputs=outputs, **kinds, **attributes)
 
 
-def opened(package, data):
-    return package.InferenceSession(data, providers=["cpu" if package is rukh else "CPUExecutionProvider"])
+def opened(data, provider="cpu"):
+    """A session whose nodes all run on the provider."""
+    options = rukh.SessionOptions()
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return rukh.InferenceSession(data, options, providers=[provider])
 
 
 def rows_after(keys, window, capacity):
@@ -43,18 +47,21 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("rotary", [False, True])
 @pytest.mark.parametrize("case", range(len(CASES)))
-def test_as_in_onnxruntime(case, rotary):
+def test_as_in_onnxruntime(case, rotary, provider):
     window, capacity, batch, steps = CASES[case]
     for dtype, limit in ((np.float32, 1e-5), (np.float16, 4e-3)):
         rng = np.random.default_rng(case)
         element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         data = model(window, rotary, element)
-        ours, theirs, alone = opened(rukh, data), opened(onnxruntime, data), opened(rukh, model(window, rotary, element, 1))
+        ours, alone = opened(data, provider), opened(model(window, rotary, element, 1), provider)
+        theirs = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
         shape = (batch, KV_HEADS, capacity, SIZE)
         past = [np.zeros(shape, dtype), np.zeros(shape, dtype)]
-        in_place = [rukh.OrtValue.ortvalue_from_numpy(np.full(shape, 7, dtype)) for _ in past]
+        device = "cpu" if provider == "cpu" else "hip"
+        in_place = [rukh.OrtValue.ortvalue_from_numpy(np.full(shape, 7, dtype), device) for _ in past]
         keys = 0
         for count in steps:
             keys += count
@@ -89,11 +96,12 @@ def run_in_place(session, given, caches):
     return binding.get_outputs()[0].numpy()
 
 
-def test_samples_of_different_lengths():
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_samples_of_different_lengths(provider):
     """Single rows of samples whose caches are filled differently, beside each sample by itself."""
     window, capacity, lengths = 3, 5, [2, 5, 6, 19]
     rng = np.random.default_rng(1)
-    session = opened(rukh, model(window, True))
+    session = opened(model(window, True), provider)
     batch = len(lengths)
     feed = inputs_of(rng, batch, 1, np.float32, True)
     feed |= {f"past_{name}": rng.standard_normal((batch, KV_HEADS, capacity, SIZE)).astype(np.float32) for name in "kv"}
@@ -111,8 +119,8 @@ def test_what_does_not_fit():
     feed |= {f"past_{name}": np.zeros((1, KV_HEADS, 3, SIZE), np.float32) for name in "kv"}
     feed |= {"last": np.array([0], np.int32), "total": np.array([1], np.int32)}
     with pytest.raises(Exception, match="there is room for 3 keys; allowed are 4 and more"):  # noqa: B017
-        opened(rukh, model(4, False)).run(None, feed)
+        opened(model(4, False)).run(None, feed)
     with pytest.raises(Exception, match="sliding_window_cache.*it needs a local_window_size"):  # noqa: B017
-        opened(rukh, model(-1, False))
+        opened(model(-1, False))
     with pytest.raises(Exception, match="with quantized caches or with qk_output is not supported"):  # noqa: B017
-        opened(rukh, model(3, False, qk_output=1))
+        opened(model(3, False, qk_output=1))

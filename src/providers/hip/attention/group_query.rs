@@ -15,12 +15,13 @@ use super::heads::Heads;
 use super::multi_head::y;
 use super::quantized_cache::{Kept, QuantizedCache};
 use super::scores::{FirstQuery, MaskTensor, Problem, SEEN, Sink};
+use super::window_cache::WindowCache;
 use super::{decode, is_float, stage};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = *node.op::<GroupQueryAttention>();
     // The CPU leaves an output of scores as it was where no attribute says what it holds.
-    let plain = !op.window_cache && (node.output(3).is_none() || op.scores.is_some());
+    let plain = node.output(3).is_none() || op.scores.is_some();
     let double = |ty: ElementType| ty == ElementType::F64 && op.cache.is_some();
     let Some(ty) = node.input(0).filter(|ty| is_float(*ty) && plain && !double(*ty)) else {
         return Err(node.no_kernel());
@@ -53,12 +54,18 @@ impl HipKernel for GroupQuery {
         // Where the caches stay where they are it need not be known: the lengths tell.
         let total = input(6).and_then(|total| total.value?.slice::<i32>().first().copied());
         let present = output(1).or(output(2)).map(|shape| shape[2]);
-        let capacity = present.unwrap_or(past.max(total.unwrap_or(0).max(0) as usize));
+        let window = self.op.window.filter(|_| self.op.window_cache);
+        let capacity = match window {
+            Some(_) => past,
+            None => present.unwrap_or(past.max(total.unwrap_or(0).max(0) as usize)),
+        };
+        // Keys that a sample may have: caches that keep the last ones have no room for all.
+        let most = if window.is_some() { i32::MAX as usize } else { capacity };
         if let Some(total) = total
-            && (total < 0 || total as usize > capacity || (total as usize) < rows)
+            && (total < 0 || total as usize > most || (total as usize) < rows)
         {
             return Err(OpError::Data(format!(
-                "total_sequence_length is {total}; allowed is {rows}, the number of queries, to {capacity}, the \
+                "total_sequence_length is {total}; allowed is {rows}, the number of queries, to {most}, the \
                  room in the caches"
             )));
         }
@@ -70,8 +77,9 @@ impl HipKernel for GroupQuery {
             last: Operand::Input(5),
             prompt,
             allowed: match total {
-                Some(total) if !prompt => [rows, total.min(past + rows)],
-                _ => [0, total.unwrap_or(capacity)],
+                Some(total) if !prompt && window.is_none() => [rows, total.min(past + rows)],
+                Some(total) if !prompt => [rows, total],
+                _ => [0, total.unwrap_or(most)],
             },
             out: plan.scratch(batch * size_of::<i64>()),
         };
@@ -91,11 +99,12 @@ impl HipKernel for GroupQuery {
             None => plan.scratch(bytes),
         };
         let caches = match self.op.cache {
+            _ if window.is_some() => [0, 1].map(|_| plan.scratch(bytes(kv_heads, capacity + rows))),
             Some(kept) => [0, 1].map(|i| cache(i, batch * kv_heads * capacity * kept.row_bytes(size))),
             None => [0, 1].map(|i| cache(i, bytes(kv_heads, capacity))),
         };
         let mut cached = |i: usize, fresh: Heads| {
-            if self.op.cache.is_some() {
+            if self.op.cache.is_some() || window.is_some() {
                 let out = Heads::dense(plan.scratch(bytes(kv_heads, rows)), kv_heads, rows, size);
                 return Part { no_past: true, ..Part::new(fresh, out) };
             }
@@ -120,9 +129,26 @@ impl HipKernel for GroupQuery {
             let part = Part { no_past: true, weight: weight(14), rotates: true, ..Part::new(q, queries) };
             gather.parts.push(part);
         }
-        let seen = total.unwrap_or(capacity);
-        let [seen_keys, seen_values] =
-            caches.map(|at| Heads::dense(at, kv_heads, capacity, size).first(seen));
+        // What attention sees of caches that keep the last keys is put together elsewhere.
+        let window = window.map(|window| WindowCache {
+            batch,
+            kv_heads,
+            row_bytes: size * self.ty.size(),
+            element: self.ty.size(),
+            window,
+            capacity,
+            rows,
+            prompt,
+            past: [3, 4].map(Operand::Input),
+            fresh: [keys, values].map(|part| part.out.at),
+            caches: [1, 2].map(|i| output(i).map(|_| Operand::Output(i))),
+            space: caches,
+            lengths: lengths.out,
+            seen: plan.scratch(batch * size_of::<i64>()),
+        });
+        let room = window.map_or(capacity, |window| window.room());
+        let seen = total.map_or(room, |total| total.min(room));
+        let [seen_keys, seen_values] = caches.map(|at| Heads::dense(at, kv_heads, room, size).first(seen));
         let problem = Problem {
             ty: self.ty,
             batch,
@@ -135,7 +161,7 @@ impl HipKernel for GroupQuery {
             causal: self.op.causal,
             window: [self.op.window.map(|n| n - 1), None],
             first: FirstQuery::BeforeEndOrStart,
-            lengths: Some(lengths.out),
+            lengths: Some(window.map_or(lengths.out, |window| window.seen)),
             mask: input(10).map(|m| MaskTensor::new(Operand::Input(10), self.ty, m.shape)),
             sink: match input(11) {
                 Some(_) => Some(Sink::Heads(Operand::Input(11))),
@@ -148,6 +174,12 @@ impl HipKernel for GroupQuery {
         };
         let used = if total.is_some() || problem.multiplies_all_keys(plan) { seen } else { 0 };
         gather.parts.iter_mut().filter(|part| !part.no_past).for_each(|part| part.used = used);
+        if let Some(window) = window {
+            gather.plan(plan)?;
+            window.plan(plan)?;
+            problem.plan(plan)?;
+            return window.plan_back(plan);
+        }
         // One new row of caches that stay where they are: one launch for everything.
         let one_row = rows == 1 && input(14).is_none() && past > 0 && past == capacity;
         let step = Problem { q, lengths: None, ..problem };

@@ -20,6 +20,7 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 mod tuned;
+mod window_cache;
 
 use crate::ops::OpError;
 use crate::ops::attention::{Attention, Scores};
