@@ -187,6 +187,41 @@ def check_in_place(session, device, given, found, lengths):
                 assert cache[b, :, length:].tobytes() == given[name][b, :, length:].tobytes()
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("cache", KINDS_BY_FORMULA)
+def test_steps_in_place(cache, provider):
+    """Runs of one token with the same buffers, as a recorded graph repeats them: the memory alone tells how many keys there
+    are."""
+    element, dtype, bits = KINDS_BY_FORMULA[cache]
+    size, capacity, device = 64, 40, "cpu" if provider == "cpu" else "hip"
+    rng, kinds = np.random.default_rng(1), ("PER_CHANNEL", "PER_TENSOR")
+    session = opened(model(TensorProto.FLOAT, element, bits, *kinds, ("k", "v")), provider)
+    given = feed(rng, np.float32, size, dtype, bits, kinds, 1, [20, 9], capacity, ("k", "v"))
+    given["total"] = np.array([capacity], np.int32)
+    binding = session.io_binding()
+    values = {name: rukh.OrtValue.ortvalue_from_numpy(x.copy(), "cpu" if name == "total" else device) for name, x in given.items()}
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    y = rukh.OrtValue.ortvalue_from_numpy(np.zeros_like(given["q"]), device)
+    binding.bind_ortvalue_output("y", y)
+    for name in "kv":
+        binding.bind_ortvalue_output(f"new_{name}", values[f"past_{name}"])
+    for step in range(8):
+        lengths = [20 + step, 9 + 2 * step]
+        given |= {name: rng.standard_normal(given[name].shape).astype(np.float32) for name in "qkv"}
+        given["last"] = np.array(lengths, np.int32) - 1
+        for name in ("q", "k", "v", "last"):
+            values[name].update_inplace(given[name])
+        session.run_with_iobinding(binding)
+        wanted = by_formula(given, dtype, size, lengths)
+        np.testing.assert_allclose(y.numpy(), wanted[0], rtol=0, atol=1e-4 * max(1, np.abs(wanted[0]).max()), err_msg=str(step))
+        for name, new in zip(("past_k", "past_v"), wanted[1:], strict=True):
+            kept = values[name].numpy()
+            for b, length in enumerate(lengths):
+                assert kept[b, :, length - 1].tobytes() == new[b, :, length - 1].tobytes(), step
+                given[name][b, :, length - 1] = new[b, :, length - 1]
+
+
 def test_what_does_not_fit():
     """Errors name the thing, what was given and what is allowed."""
 

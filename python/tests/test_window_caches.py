@@ -1,5 +1,6 @@
 """GroupQueryAttention whose caches keep the last keys alone (`sliding_window_cache`), beside ONNX Runtime."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 import rukh
@@ -12,10 +13,17 @@ KV_HEADS, SIZE = 2, 16
 PROVIDERS = [name for name in rukh.get_available_providers() if name != "CPUExecutionProvider"] or ["cpu"]
 
 
-def model(window, rotary, element=TensorProto.FLOAT, outputs=3, **attributes):
-    given = {"k", "v", "cos", "sin"} if rotary else {"k", "v"}
+KINDS = {
+    "int8": (TensorProto.INT8, np.int8, 8),
+    "uint8": (TensorProto.UINT8, np.uint8, 4),
+    "float8e4m3fn": (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn, 8),
+}
+
+
+def model(window, rotary, element=TensorProto.FLOAT, outputs=3, cache=None, names=("k", "v"), **attributes):
+    given = {*names, "cos", "sin"} if rotary else {*names}
     kinds = {"local_window_size": window, "sliding_window_cache": 1, "do_rotary": int(rotary)}
-    return grouped_attention(element, given, outputs=outputs, **kinds, **attributes)
+    return grouped_attention(element, given, cache, outputs, **kinds, **attributes)
 
 
 def opened(data, provider="cpu"):
@@ -114,6 +122,36 @@ def test_samples_of_different_lengths(provider):
             np.testing.assert_array_equal(x[b : b + 1], y)
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("cache", KINDS)
+def test_quantized(cache, provider):
+    """Beside caches that have room for all keys, of which the last ones must be the same."""
+    element, dtype, bits = KINDS[cache]
+    kinds = {"kv_cache_bit_width": bits, "k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_TENSOR"}
+    names = {"k", "v", "k_scale", "v_scale"}
+    for window, capacity, batch, steps in CASES:
+        rng = np.random.default_rng(window)
+        total = sum(steps)
+        plain = grouped_attention(TensorProto.FLOAT, names, element, local_window_size=window, **kinds)
+        session, whole = opened(model(window, False, cache=element, names=names, **kinds), provider), opened(plain, provider)
+        fixed = {"k_scale": rng.uniform(0.01, 0.03, KV_HEADS * SIZE).astype(np.float32), "v_scale": np.full(1, 0.02, np.float32)}
+        past, full = ([np.zeros((batch, KV_HEADS, rows, SIZE * bits // 8), dtype)] * 2 for rows in (capacity, total))
+        keys = 0
+        for count in steps:
+            keys += count
+            given = fixed | inputs_of(rng, batch, count, np.float32, False)
+            given |= {"last": np.full(batch, keys - 1, np.int32), "total": np.array([keys], np.int32)}
+            wanted = whole.run(None, given | {"past_k": full[0], "past_v": full[1]})
+            found = session.run(None, given | {"past_k": past[0], "past_v": past[1]})
+            told = f"{count} of {keys} keys, {window} of {capacity}"
+            np.testing.assert_allclose(found[0], wanted[0], rtol=0, atol=1e-5, err_msg=told)
+            rows = rows_after(keys, window, capacity)
+            for a, b in zip(found[1:], wanted[1:], strict=True):
+                assert a[:, :, :rows].tobytes() == b[:, :, keys - rows : keys].tobytes(), told
+                assert not a[:, :, rows:].astype(np.float32).any(), told
+            past, full = found[1:], wanted[1:]
+
+
 def test_what_does_not_fit():
     feed = inputs_of(np.random.default_rng(0), 1, 1, np.float32, False)
     feed |= {f"past_{name}": np.zeros((1, KV_HEADS, 3, SIZE), np.float32) for name in "kv"}
@@ -122,5 +160,5 @@ def test_what_does_not_fit():
         opened(model(4, False)).run(None, feed)
     with pytest.raises(Exception, match="sliding_window_cache.*it needs a local_window_size"):  # noqa: B017
         opened(model(-1, False))
-    with pytest.raises(Exception, match="with quantized caches or with qk_output is not supported"):  # noqa: B017
+    with pytest.raises(Exception, match="with qk_output is not supported"):  # noqa: B017
         opened(model(3, False, qk_output=1))

@@ -9,10 +9,10 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::launch::{KernelName, Operand};
+use super::super::launch::KernelName;
 use super::super::unit::Unit;
 use super::decode::{DecodeKernel, DecodeParams, Fresh, ITEMS, MOST_SPLITS, RESIDENT, Way};
-use super::quantized_cache::format;
+use super::quantized_cache::{QuantizedCache, format};
 use super::scores::Problem;
 
 /// Columns of a work item, of 4 bits of two, rows of a workgroup, and keys that a work item loads before it uses one, as in the kernel.
@@ -41,15 +41,6 @@ struct QuantizedDecodeParams {
 
 const _: () = assert!(size_of::<QuantizedDecodeParams>() == 496);
 
-/// How the keys and values of a problem are kept. Their strides are in numbers, of which a byte may have two.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Codes {
-    /// As in `QuantizedCache`.
-    pub(super) kept: ElementType,
-    pub(super) scales: [Operand; 2],
-    pub(super) per_channel: [bool; 2],
-}
-
 impl Problem {
     /// The kernel that reads quantized caches of a type, where there is one for this problem.
     pub(super) fn quantized_decode_kernel(&self, unit: Unit, kept: ElementType) -> Option<DecodeKernel> {
@@ -70,12 +61,13 @@ impl Problem {
         if usable { self.launched(unit, way) } else { None }
     }
 
-    /// Appends the launch, as `plan_decode` does.
+    /// Appends the launch, as `plan_decode` does. Keys and values are what `cache` keeps; their strides are in numbers, of
+    /// which a byte may have two.
     pub(super) fn plan_quantized_decode(
         &self,
         plan: &mut PlanBuilder<'_>,
         kernel: DecodeKernel,
-        codes: Codes,
+        cache: &QuantizedCache,
         fresh: Option<Fresh>,
     ) -> Result<(), OpError> {
         const { assert!(offset_of!(QuantizedDecodeParams, decode) == 0) };
@@ -83,14 +75,15 @@ impl Problem {
         let lanes = LANES.iter().find(|(_, room)| self.k.size <= *room).map_or(0, |(lanes, _)| *lanes);
         let params = QuantizedDecodeParams {
             decode,
-            by_column: codes.per_channel.map(u32::from),
+            by_column: cache.parts.map(|part| u32::from(part.per_channel)),
             ty: self.ty as u32,
-            format: format(codes.kept) as u32,
+            format: format(cache.kept) as u32,
             lanes,
             ..QuantizedDecodeParams::zeroed()
         };
         let scales = offset_of!(QuantizedDecodeParams, scales);
-        addresses.extend((0..).zip(codes.scales).map(|(i, at)| (scales + i * size_of::<u64>(), at)));
+        let at = cache.parts.map(|part| part.scales);
+        addresses.extend((0..).zip(at).map(|(i, at)| (scales + i * size_of::<u64>(), at)));
         self.launch_decode(plan, kernel, &params, &addresses)
     }
 }

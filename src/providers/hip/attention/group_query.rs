@@ -9,7 +9,6 @@ use crate::tensor::ElementType;
 use super::super::launch::Operand;
 use super::super::{HipKernel, PlanBuilder};
 use super::decode::Fresh;
-use super::decode_quantized::Codes;
 use super::gather::{Gather, Lengths, Part, Rotation};
 use super::heads::Heads;
 use super::multi_head::y;
@@ -94,14 +93,14 @@ impl HipKernel for GroupQuery {
             false => at(1 + i, 0, kv_heads, kv_heads * size),
         });
         let bytes = |heads: usize, rows: usize| batch * heads * rows * size * self.ty.size();
+        let row_bytes = self.op.cache.map_or(size * self.ty.size(), |kept| kept.row_bytes(size));
         let mut cache = |i: usize, bytes: usize| match output(1 + i) {
             Some(_) => Operand::Output(1 + i),
             None => plan.scratch(bytes),
         };
-        let caches = match self.op.cache {
-            _ if window.is_some() => [0, 1].map(|_| plan.scratch(bytes(kv_heads, capacity + rows))),
-            Some(kept) => [0, 1].map(|i| cache(i, batch * kv_heads * capacity * kept.row_bytes(size))),
-            None => [0, 1].map(|i| cache(i, bytes(kv_heads, capacity))),
+        let caches = match window {
+            Some(_) => [0, 1].map(|_| plan.scratch(batch * kv_heads * (capacity + rows) * row_bytes)),
+            None => [0, 1].map(|i| cache(i, batch * kv_heads * capacity * row_bytes)),
         };
         let mut cached = |i: usize, fresh: Heads| {
             if self.op.cache.is_some() || window.is_some() {
@@ -133,8 +132,8 @@ impl HipKernel for GroupQuery {
         let window = window.map(|window| WindowCache {
             batch,
             kv_heads,
-            row_bytes: size * self.ty.size(),
-            element: self.ty.size(),
+            row_bytes,
+            element: if self.kept.is_some() { 1 } else { self.ty.size() },
             window,
             capacity,
             rows,
@@ -174,67 +173,54 @@ impl HipKernel for GroupQuery {
         };
         let used = if total.is_some() || problem.multiplies_all_keys(plan) { seen } else { 0 };
         gather.parts.iter_mut().filter(|part| !part.no_past).for_each(|part| part.used = used);
+        let scales = [12, 13].map(Operand::Input);
+        let parts = [keys, values];
+        let quantized = self.op.cache.zip(self.kept).map(|(cache, kept)| QuantizedCache {
+            ty: self.ty,
+            kept,
+            batch,
+            capacity,
+            past_rows: past,
+            parts: [0, 1].map(|i| Kept {
+                past: input(3 + i).map(|_| Operand::Input(3 + i)),
+                fresh: parts[i].out,
+                scales: scales[i],
+                per_channel: cache.per_channel[i],
+                cache: caches[i],
+                out: None,
+            }),
+            lengths: lengths.out,
+            used,
+            fresh_only: false,
+        });
         if let Some(window) = window {
             gather.plan(plan)?;
-            window.plan(plan)?;
-            problem.plan(plan)?;
-            return window.plan_back(plan);
+            return window.plan_attention(plan, &problem, quantized.as_ref());
         }
         // One new row of caches that stay where they are: one launch for everything.
-        let one_row = rows == 1 && input(14).is_none() && past > 0 && past == capacity;
+        let one_row = rows == 1 && input(14).is_none() && past > 0;
         let step = Problem { q, lengths: None, ..problem };
         let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
         let places = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
         let may_stay = past == capacity
             && [3, 4].iter().all(|&i| input(i).is_some())
             && [1, 2].iter().all(|&i| output(i).is_some());
-        if let Some((cache, kept)) = self.op.cache.zip(self.kept) {
-            let scales = [12, 13].map(Operand::Input);
-            let codes = Codes { kept, scales, per_channel: cache.per_channel };
-            let kernel = problem.quantized_decode_kernel(plan.provider.unit(), kept);
-            // What attention reads where no kernel reads the caches themselves.
-            let numbers = [0, 1].map(|_| kernel.is_none().then(|| plan.scratch(bytes(kv_heads, capacity))));
-            let parts = [keys, values];
-            let quantized = QuantizedCache {
-                ty: self.ty,
-                kept,
-                batch,
-                capacity,
-                past_rows: past,
-                parts: [0, 1].map(|i| Kept {
-                    past: input(3 + i).map(|_| Operand::Input(3 + i)),
-                    fresh: parts[i].out,
-                    scales: scales[i],
-                    per_channel: cache.per_channel[i],
-                    cache: caches[i],
-                    out: numbers[i],
-                }),
-                lengths: lengths.out,
-                used,
-                fresh_only: false,
-            };
-            let gathered = |plan: &mut PlanBuilder<'_>, fresh_only: bool| {
+        if let Some(quantized) = quantized {
+            let kernel = problem.quantized_decode_kernel(plan.provider.unit(), quantized.kept);
+            let in_three = |plan: &mut PlanBuilder<'_>, fresh_only: bool| {
                 gather.plan(plan)?;
-                QuantizedCache { fresh_only, ..quantized }.plan(plan)?;
-                match (kernel, numbers) {
-                    (Some(kernel), _) => problem.plan_quantized_decode(plan, kernel, codes, None),
-                    (None, [Some(keys), Some(values)]) => {
-                        let (k, v) = (Heads { at: keys, ..problem.k }, Heads { at: values, ..problem.v });
-                        Problem { k, v, ..problem }.plan(plan)
-                    }
-                    _ => problem.plan(plan),
-                }
+                QuantizedCache { fresh_only, ..quantized }.plan_attention(plan, &problem, kernel)
             };
-            let Some(kernel) = kernel.filter(|_| may_stay) else { return gathered(plan, false) };
+            let Some(kernel) = kernel.filter(|_| may_stay) else { return in_three(plan, false) };
             return plan.by_place(
                 1,
                 &[],
                 &places,
                 |plan| match one_row {
-                    true => step.plan_quantized_decode(plan, kernel, codes, Some(fresh)),
-                    false => gathered(plan, true),
+                    true => step.plan_quantized_decode(plan, kernel, &quantized, Some(fresh)),
+                    false => in_three(plan, true),
                 },
-                |plan| gathered(plan, false),
+                |plan| in_three(plan, false),
             );
         }
         let in_two = |plan: &mut PlanBuilder<'_>| {

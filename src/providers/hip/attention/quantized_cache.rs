@@ -12,7 +12,9 @@ use crate::tensor::ElementType;
 use super::super::PlanBuilder;
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::super::params::{Divider, divider};
+use super::decode::DecodeKernel;
 use super::heads::Heads;
+use super::scores::Problem;
 
 /// How the kernels call what a cache of a type has: bytes have two numbers of 4 bits.
 pub(super) fn format(kept: ElementType) -> ElementType {
@@ -89,6 +91,26 @@ pub(super) struct QuantizedCache {
 }
 
 impl QuantizedCache {
+    /// Keeps new rows, and appends attention: by the kernel that reads the caches themselves, or else along a copy of them
+    /// as numbers.
+    pub(super) fn plan_attention(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        problem: &Problem,
+        kernel: Option<DecodeKernel>,
+    ) -> Result<(), OpError> {
+        if let Some(kernel) = kernel {
+            self.plan(plan)?;
+            return problem.plan_quantized_decode(plan, kernel, self, None);
+        }
+        let [k, v] = [problem.k, problem.v]
+            .map(|x| Heads { at: plan.scratch(self.batch * x.strides[0] * self.ty.size()), ..x });
+        let [keys, values] = self.parts;
+        let parts = [Kept { out: Some(k.at), ..keys }, Kept { out: Some(v.at), ..values }];
+        QuantizedCache { parts, ..*self }.plan(plan)?;
+        Problem { k, v, ..*problem }.plan(plan)
+    }
+
     pub(super) fn plan(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
         let name: &'static CStr = match self.ty {
             ElementType::F16 => c"quantized_cache_f16",

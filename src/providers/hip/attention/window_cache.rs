@@ -9,6 +9,8 @@ use crate::ops::OpError;
 use super::super::PlanBuilder;
 use super::super::launch::{GROUP, KernelName, Operand};
 use super::super::params::{Divider, divider};
+use super::quantized_cache::{Kept, QuantizedCache};
+use super::scores::Problem;
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -71,13 +73,61 @@ impl WindowCache {
         self.capacity + self.rows
     }
 
+    /// Puts all that attention sees together, appends attention along it, and brings the last rows into the caches.
+    pub(super) fn plan_attention(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        problem: &Problem,
+        quantized: Option<&QuantizedCache>,
+    ) -> Result<(), OpError> {
+        let Some(quantized) = quantized else {
+            self.plan(plan)?;
+            problem.plan(plan)?;
+            return self.plan_back(plan);
+        };
+        // New rows as the caches keep them, which have no past where they are made.
+        let fresh = [0, 1].map(|_| plan.scratch(self.batch * self.kv_heads * self.rows * self.row_bytes));
+        let [keys, values] = quantized.parts;
+        let own = |part: Kept, cache: Operand| Kept { past: None, cache, ..part };
+        QuantizedCache {
+            capacity: self.rows,
+            past_rows: 0,
+            parts: [own(keys, fresh[0]), own(values, fresh[1])],
+            lengths: plan.table(&vec![self.rows as i64; self.batch]),
+            used: 0,
+            ..*quantized
+        }
+        .plan(plan)?;
+        let window = WindowCache { fresh, ..*self };
+        window.plan(plan)?;
+        // All of them are there where attention begins.
+        let seen = |part: Kept, space: Operand| Kept {
+            past: Some(space),
+            cache: space,
+            fresh: part.fresh.first(0),
+            ..part
+        };
+        let seen = QuantizedCache {
+            capacity: self.room(),
+            past_rows: self.room(),
+            parts: [seen(keys, self.space[0]), seen(values, self.space[1])],
+            lengths: self.seen,
+            ..*quantized
+        };
+        match problem.quantized_decode_kernel(plan.provider.unit(), quantized.kept) {
+            Some(kernel) => problem.plan_quantized_decode(plan, kernel, &seen, None)?,
+            None => seen.plan_attention(plan, problem, None)?,
+        }
+        window.plan_back(plan)
+    }
+
     /// Puts all that attention sees together.
-    pub(super) fn plan(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
+    fn plan(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
         self.launch(plan, self.room(), false)
     }
 
     /// Brings the last rows into the caches, behind attention.
-    pub(super) fn plan_back(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
+    fn plan_back(&self, plan: &mut PlanBuilder<'_>) -> Result<(), OpError> {
         if self.caches.iter().all(Option::is_none) {
             return Ok(());
         }
