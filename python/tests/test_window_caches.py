@@ -133,9 +133,12 @@ def test_quantized(cache, provider):
         rng = np.random.default_rng(window)
         total = sum(steps)
         plain = grouped_attention(TensorProto.FLOAT, names, element, local_window_size=window, **kinds)
-        session, whole = opened(model(window, False, cache=element, names=names, **kinds), provider), opened(plain, provider)
-        fixed = {"k_scale": rng.uniform(0.01, 0.03, KV_HEADS * SIZE).astype(np.float32), "v_scale": np.full(1, 0.02, np.float32)}
-        past, full = ([np.zeros((batch, KV_HEADS, rows, SIZE * bits // 8), dtype)] * 2 for rows in (capacity, total))
+        last_ones = model(window, False, cache=element, names=names, **kinds)
+        session, whole = opened(last_ones, provider), opened(plain, provider)
+        fixed = {"k_scale": rng.uniform(0.01, 0.03, KV_HEADS * SIZE), "v_scale": np.full(1, 0.02)}
+        fixed = {name: x.astype(np.float32) for name, x in fixed.items()}
+        columns = SIZE * bits // 8
+        past, full = ([np.zeros((batch, KV_HEADS, rows, columns), dtype)] * 2 for rows in (capacity, total))
         keys = 0
         for count in steps:
             keys += count

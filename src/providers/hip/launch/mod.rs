@@ -1,9 +1,9 @@
 //! The launches of one node for given shapes: complete but for addresses.
 
 mod given;
-#[cfg(test)]
-mod names;
 mod submit;
+#[cfg(test)]
+mod testing;
 
 use std::any::Any;
 use std::ffi::CStr;

@@ -158,7 +158,9 @@ fn quantized_caches_of_steps() {
         ("one row", Case { heads: [2, 2], ..STEP }),
         ("wide heads", Case { size: 128, ..STEP }),
         ("widest heads", Case { size: 256, heads: [3, 1], ..STEP }),
+        // Of 4 bits the first of them becomes numbers before.
         ("lanes without columns", Case { size: 80, ..STEP }),
+        ("two lanes without columns", Case { size: 96, ..STEP }),
         ("six rows of a head", Case { heads: [6, 1], size: 64, ..STEP }),
         ("rows of two queries", Case { heads: [6, 2], size: 64, rows: 2, ..STEP }),
         ("far", Case { heads: [8, 2], size: 64, ..far }),
