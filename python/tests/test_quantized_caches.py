@@ -145,13 +145,17 @@ def by_formula(given, cache, size, lengths):
     return [y, *past]
 
 
+# Head size, new tokens, lengths, room in the caches.
+SHAPES = [(10, 2, [30, 20], 33), (64, 1, [300, 5], 300), (8, 3, [3, 3], 4), (64, 3, [40, 11], 40), (256, 2, [9, 9], 9)]
+
+
 @pytest.mark.parametrize("cache", KINDS_BY_FORMULA)
 @pytest.mark.parametrize("kinds", [("PER_TENSOR", "PER_CHANNEL"), ("PER_CHANNEL", "PER_TENSOR")])
 def test_as_the_formula_says(cache, kinds):
     """Also what ONNX Runtime does not take: float8, keys with one scale and values with many, several rows of several
     samples, any size of a head."""
     element, dtype, bits = KINDS_BY_FORMULA[cache]
-    for size, steps, lengths, capacity in ((10, 2, [30, 20], 33), (64, 1, [300, 5], 300), (8, 3, [3, 3], 4)):
+    for size, steps, lengths, capacity in SHAPES:
         rng = np.random.default_rng(size)
         data = model(TensorProto.FLOAT, element, bits, *kinds, ("k", "v"))
         given = feed(rng, np.float32, size, dtype, bits, kinds, steps, lengths, capacity, ("k", "v"))
