@@ -1,18 +1,20 @@
 // Caches of keys and values in 8 or 4 bits (GroupQueryAttention): new rows are divided by a scale, rounded and kept behind those
-// of the past, and all that attention sees becomes numbers again.
+// of the past, and all that attention sees becomes numbers again where it does not read the cache itself.
 //
 // Access: a work item takes 8 columns of a row, of 8 or 4 bytes, neighbours beside each other; of sizes that are no multiple
 // of 8 one or two. Bound: the bytes of the cache that are seen, read, and as many numbers, written.
 #include "rukh/gemm.h"
 #include "rukh/move.h"
-#include "rukh/narrow.h"
+#include "rukh/quantize.h"
 
 struct CachePart {
   // The cache before, [batch][kv_heads][past_rows][size], or 0; new rows as numbers, [batch][kv_heads][rows][size]; scales; the
-  // cache after, and as numbers, [batch][kv_heads][capacity][size].
+  // cache after, and as numbers, [batch][kv_heads][capacity][size], or 0 where attention reads the cache itself.
   u64 past, fresh, scales, cache, out;
   // 1 where each column of each head has a scale, 0 where there is one.
-  u64 per_channel;
+  u32 per_channel;
+  // 1 for the launch that has work items for new rows alone: the cache is its own successor.
+  u32 fresh_only;
 };
 struct QuantizedCacheParams {
   // Keys, values.
@@ -36,20 +38,6 @@ constexpr i64 BLOCK = 128;
 // Columns of a work item, at most.
 constexpr u32 STEP = 8;
 
-// What is not a number becomes the largest one of integers.
-DEVICE u32 quantize(u32 format, f32 x) {
-  if (format == F8E4M3FN) return to_float8(format, x, true);
-  f32 most = format == U4 ? 7.f : 127.f, y = round_(x);
-  y = y < most ? y : most;
-  y = y > -most - 1 ? y : -most - 1;
-  return format == U4 ? (u32)((i32)y + 8) : (u32)(i32)y & 0xff;
-}
-
-DEVICE f32 value_of(u32 format, u32 code) {
-  if (format == F8E4M3FN) return from_float8(format, code);
-  return format == U4 ? (f32)((i32)code - 8) : (f32)(i32)(i8)code;
-}
-
 // `bytes` bytes, in one access where they are aligned to as many.
 DEVICE u64 load_bytes(u64 from, u32 bytes) {
   if (bytes == 8 && from % 8 == 0) return *(const GLOBAL u64 *)from;
@@ -69,10 +57,12 @@ template <class T> DEVICE void quantized_cache(const QuantizedCacheParams &p) {
   const CachePart &c = p.parts[group_id_y()];
   u32 plane = divide(group_id(), p.groups), unit = (group_id() - plane * p.groups.divisor) * GROUP + item_id();
   u32 row = divide(unit, p.units), column = (unit - row * p.units.divisor) * p.step;
-  if (row >= p.capacity) return;
   i64 length = ((const GLOBAL i64 *)p.lengths)[plane / p.kv_heads];
   // Samples of a prompt have no past, and may end before its rows do.
-  i64 begin = length > (i64)p.rows ? length - (i64)p.rows : 0, fresh = (i64)row - begin;
+  i64 begin = length > (i64)p.rows ? length - (i64)p.rows : 0;
+  if (c.fresh_only) row += (u32)begin;
+  if (row >= p.capacity) return;
+  i64 fresh = (i64)row - begin;
 
   u32 bits = p.format == U4 ? 4 : 8, bytes = p.step * bits / 8;
   auto place = [&](u32 rows) { return (((u64)plane * rows + row) * p.size + column) * bits / 8; };
@@ -82,6 +72,7 @@ template <class T> DEVICE void quantized_cache(const QuantizedCacheParams &p) {
   T *out = (T *)c.out + at;
   if (fresh >= (i64)p.rows) {
     if (!same) store_bytes(cache, bytes, 0);
+    if (!c.out) return;
     i64 multiplied = (length + BLOCK - 1) / BLOCK * BLOCK;
     if ((i64)row < multiplied || row < p.used)
       for (u32 i = 0; i < p.step; i++) out[i] = T{};
@@ -101,6 +92,7 @@ template <class T> DEVICE void quantized_cache(const QuantizedCacheParams &p) {
         raw |= (u64)quantize(p.format, load_one<T, f32>(c.fresh, from + i) / scales[c.per_channel ? i : 0]) << bits * i;
   }
   if (fresh >= 0 || !same) store_bytes(cache, bytes, raw);
+  if (!c.out) return;
 
   alignas(16) T x[STEP] = {};
   UNROLL

@@ -145,13 +145,17 @@ def by_formula(given, cache, size, lengths):
     return [y, *past]
 
 
+# Head size, new tokens, lengths, room in the caches.
+SHAPES = [(10, 2, [30, 20], 33), (64, 1, [300, 5], 300), (8, 3, [3, 3], 4), (64, 3, [40, 11], 40), (256, 2, [9, 9], 9)]
+
+
 @pytest.mark.parametrize("cache", KINDS_BY_FORMULA)
 @pytest.mark.parametrize("kinds", [("PER_TENSOR", "PER_CHANNEL"), ("PER_CHANNEL", "PER_TENSOR")])
 def test_as_the_formula_says(cache, kinds):
     """Also what ONNX Runtime does not take: float8, keys with one scale and values with many, several rows of several
     samples, any size of a head."""
     element, dtype, bits = KINDS_BY_FORMULA[cache]
-    for size, steps, lengths, capacity in ((10, 2, [30, 20], 33), (64, 1, [300, 5], 300), (8, 3, [3, 3], 4)):
+    for size, steps, lengths, capacity in SHAPES:
         rng = np.random.default_rng(size)
         data = model(TensorProto.FLOAT, element, bits, *kinds, ("k", "v"))
         given = feed(rng, np.float32, size, dtype, bits, kinds, steps, lengths, capacity, ("k", "v"))
@@ -185,6 +189,43 @@ def check_in_place(session, device, given, found, lengths):
             for b, length in enumerate(lengths):
                 assert cache[b, :, :length].tobytes() == y[b, :, :length].tobytes()
                 assert cache[b, :, length:].tobytes() == given[name][b, :, length:].tobytes()
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("cache", KINDS_BY_FORMULA)
+def test_steps_in_place(cache, provider):
+    """Runs of one token with the same buffers, as a recorded graph repeats them: the memory alone tells how many keys there
+    are."""
+    element, dtype, bits = KINDS_BY_FORMULA[cache]
+    size, capacity, device = 64, 40, "cpu" if provider == "cpu" else "hip"
+    rng, kinds = np.random.default_rng(1), ("PER_CHANNEL", "PER_TENSOR")
+    session = opened(model(TensorProto.FLOAT, element, bits, *kinds, ("k", "v")), provider)
+    given = feed(rng, np.float32, size, dtype, bits, kinds, 1, [20, 9], capacity, ("k", "v"))
+    given["total"] = np.array([capacity], np.int32)
+    binding = session.io_binding()
+    values = {name: rukh.OrtValue.ortvalue_from_numpy(x.copy(), device) for name, x in given.items()}
+    values["total"] = rukh.OrtValue.ortvalue_from_numpy(given["total"])
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    y = rukh.OrtValue.ortvalue_from_numpy(np.zeros_like(given["q"]), device)
+    binding.bind_ortvalue_output("y", y)
+    for name in "kv":
+        binding.bind_ortvalue_output(f"new_{name}", values[f"past_{name}"])
+    for step in range(8):
+        lengths = [20 + step, 9 + 2 * step]
+        given |= {name: rng.standard_normal(given[name].shape).astype(np.float32) for name in "qkv"}
+        given["last"] = np.array(lengths, np.int32) - 1
+        for name in ("q", "k", "v", "last"):
+            values[name].update_inplace(given[name])
+        session.run_with_iobinding(binding)
+        wanted = by_formula(given, dtype, size, lengths)
+        limit = 1e-4 * max(1, np.abs(wanted[0]).max())
+        np.testing.assert_allclose(y.numpy(), wanted[0], rtol=0, atol=limit, err_msg=str(step))
+        for name, new in zip(("past_k", "past_v"), wanted[1:], strict=True):
+            kept = values[name].numpy()
+            for b, length in enumerate(lengths):
+                assert kept[b, :, length - 1].tobytes() == new[b, :, length - 1].tobytes(), step
+                given[name][b, :, length - 1] = new[b, :, length - 1]
 
 
 def test_what_does_not_fit():

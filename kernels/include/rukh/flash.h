@@ -26,20 +26,11 @@ template <class T> DEVICE Chunk load_eight(const T *row, u32 at, u32 limit) {
     if (at + i < limit) c.word[i / 2] |= (u32)bits<u16>(row[at + i]) << i % 2 * 16;
   return c;
 }
-// Powers that are near enough for results of half precision: NVIDIA's instruction is off by two units in the
-// last place.
-#if defined(__CUDA_ARCH__)
-DEVICE f32 exp2_near(f32 x) {
-  f32 r;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-  return r;
-}
+// Powers and quotients by the hardware's instructions, which are near enough for weights: off by two units in the last place
+// where they are large.
+DEVICE f32 exp2_near(f32 x) { return fast_exp2(x); }
 DEVICE f32 exp_near(f32 x) { return exp2_near(x * 1.44269504088896340736f); }
-DEVICE f32 divide_near(f32 a, f32 b) { return a * __nvvm_rcp_approx_ftz_f(b); }
-#else
-DEVICE f32 exp_near(f32 x) { return exp_(x); }
-DEVICE f32 divide_near(f32 a, f32 b) { return a / b; }
-#endif
+DEVICE f32 divide_near(f32 a, f32 b) { return a * fast_inverse(b); }
 
 // tanh through one exponential: off by 1e-7 of the cap at most.
 DEVICE f32 cap_score(const SoftmaxParams &p, f32 x) {

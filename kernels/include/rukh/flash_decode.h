@@ -23,7 +23,7 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
   const FlashParams &f = p.flash;
   const SoftmaxParams &m = f.softmax;
   u32 item = item_id(), lane = item % LANES, team = item / LANES;
-  auto o = DecodePart<T, ROWS, SIZE>::of(p);
+  auto o = DecodePart<DecodeNumbers<T, SIZE>, ROWS>::of(p, {});
   u32 batch = o.batch, rows = o.rows;
 
   // The keys that each row sees, and this workgroup's part of what any of them does.

@@ -55,7 +55,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
   const FlashParams &f = p.flash;
   const SoftmaxParams &m = f.softmax;
   u32 lane = item_id() % WAVE, wave = item_id() / WAVE, pair = lane / 4, quarter = lane % 4;
-  auto o = DecodePart<T, ROWS, SIZE>::of(p);
+  auto o = DecodePart<DecodeNumbers<T, SIZE>, ROWS>::of(p, {});
 
   u32 from[2], to[2], begin = m.keys, end = 0;
   UNROLL

@@ -34,18 +34,44 @@ constexpr u32 DECODE_ITEMS = 128;
 // Parts of the keys, at most.
 constexpr u32 DECODE_PARTS = 64;
 
-// Element `i` of a row, rotated to a position. No branch, so that the loads of several elements are on their way together.
-template <class T> DEVICE f32 rotated(const DecodeParams &p, u64 row, u32 i, i64 position) {
-  f32 own = load_one<T>(row, i);
-  if (!p.cosines) return own;
-  bool in = i < 2 * p.half, second = p.interleaved ? i % 2 : i >= p.half;
-  u32 pair = p.interleaved ? i / 2 : second ? i - p.half : i;
-  u32 other = p.interleaved ? i ^ 1 : second ? i - p.half : i + p.half;
-  f32 partner = load_one<T>(row, in ? other : i);
-  u64 at = in ? (u64)position * p.half + pair : 0;
-  f32 c = load_one<T>(p.cosines, at), s = load_one<T>(p.sines, at);
-  return in ? widen(narrow<T>(second ? s * partner + c * own : c * own - s * partner)) : own;
-}
+// What queries, results and rows of workgroup memory are: numbers of T, and COLUMNS of a head in their order.
+template <class T, u32 COLUMNS> struct DecodeNumbers {
+  typedef T Type;
+  // Columns that a row has room for; loads of a work item that are on their way together, of queries and of parts.
+  static constexpr u32 LEAST = COLUMNS, MOST = COLUMNS, TOGETHER = 4, JOINED = 16;
+  METHOD f32 load(u64 address, u64 at) const { return load_one<T>(address, at); }
+  METHOD void store(u64 address, u64 at, f32 x) const { ((T *)address)[at] = narrow<T>(x); }
+  METHOD f32 rounded(f32 x) const { return widen(narrow<T>(x)); }
+  METHOD u64 bytes(i64 numbers) const { return numbers * sizeof(T); }
+  METHOD u32 columns() const { return COLUMNS; }
+  METHOD u32 row_of(u32 at) const { return at / COLUMNS; }
+  // The column that stands at a place of a row.
+  METHOD u32 column_of(u32 place) const { return place; }
+  // What a column of queries is multiplied with, and a sum of values, as it becomes a result.
+  METHOD f32 factor(u32) const { return 1; }
+  METHOD f32 result(f32 x, u32) const { return x; }
+};
+
+// Element `i` of a row, to be rotated to a position. No branch, so that the loads of several elements are on their way
+// together.
+struct Rotated {
+  f32 own, partner, cosine, sine;
+  bool in, second;
+
+  template <class N> DEVICE Rotated load(const DecodeParams &p, const N &numbers, u64 row, u32 i, i64 position) {
+    bool in = i < 2 * p.half, second = p.interleaved ? i % 2 : i >= p.half;
+    u32 away = p.interleaved ? 1 : p.half, other = second ? i - away : i + away;
+    u32 pair = p.interleaved ? i / 2 : second ? other : i, at = in ? pair : 0;
+    // Nothing is in the rotation where there is none.
+    u64 angles = numbers.bytes(position * p.half);
+    u64 cosines = p.cosines ? p.cosines + angles : row, sines = p.cosines ? p.sines + angles : row;
+    return {numbers.load(row, i), numbers.load(row, in ? other : i), numbers.load(cosines, at), numbers.load(sines, at), in, second};
+  }
+  template <class N> METHOD f32 number(const N &numbers) const {
+    u32 turned = bits<u32>(numbers.rounded(cosine * own + (second ? sine : -sine) * partner));
+    return in ? bits<f32>(opaque(turned)) : own;
+  }
+};
 
 // The sum of a row's weighted values on its way along the keys.
 template <u32 PACK> struct DecodeSum {
@@ -76,10 +102,9 @@ template <u32 PACK> struct DecodeSum {
 };
 
 // The rows that a workgroup computes, and its part of the keys that any of them sees.
-template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
-  static constexpr u64 PART = ROWS * (SIZE + 2);
-
+template <class N, u32 ROWS> struct DecodePart {
   const DecodeParams &p;
+  N numbers;
   u32 tile, split, kv_head, batch, first_row, rows;
   // Keys of the sample, and the position of its query.
   i64 length, position;
@@ -89,7 +114,7 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
   u32 newest;
   bool fresh;
 
-  DEVICE DecodePart of(const DecodeParams &p) {
+  DEVICE DecodePart of(const DecodeParams &p, N numbers) {
     const FlashParams &f = p.flash;
     const SoftmaxParams &m = f.softmax;
     u32 tile = divide(group_id(), p.splits), first_row = tile * ROWS, rows = f.group * m.all_queries - first_row;
@@ -107,7 +132,7 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
       }
     }
     u32 split = group_id() - tile * p.splits.divisor;
-    return {p, tile, split, group_id_y(), batch, first_row, rows < ROWS ? rows : ROWS, length, position, 0, 0, 0, 0, (u32)length - 1, false};
+    return {p, numbers, tile, split, group_id_y(), batch, first_row, rows < ROWS ? rows : ROWS, length, position, 0, 0, 0, 0, (u32)length - 1, false};
   }
 
   METHOD u32 head_of(u32 r) const { return kv_head * p.flash.group + divide(first_row + r, p.queries); }
@@ -132,6 +157,7 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
     return !split || split * chunk < seen;
   }
 
+  typedef typename N::Type T;
   METHOD T *keys() const {
     const FlashParams &f = p.flash;
     return (T *)f.k + batch * f.k_strides[0] + kv_head * f.k_strides[1];
@@ -141,72 +167,98 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
     return (T *)f.v + batch * f.v_strides[0] + kv_head * f.v_strides[1];
   }
 
-  // Brings the rows of queries to workgroup memory, rotated: `put` stores element `i` of row `r`. The new key and value go into
-  // the caches, and to `new_key` and `new_value`. Workgroups of several tiles write the same into the caches.
-  template <class Put> METHOD void bring_rows(T *new_key, T *new_value, Put put) const {
-    constexpr u32 ROUNDS = (ROWS * SIZE + DECODE_ITEMS - 1) / DECODE_ITEMS, TOGETHER = ROUNDS < 4 ? ROUNDS : 4;
-    constexpr u32 HEADS = (SIZE + DECODE_ITEMS - 1) / DECODE_ITEMS;
+  // Columns of a work item, of a row that all of them share.
+  static constexpr u32 SHARES = (N::MOST + DECODE_ITEMS - 1) / DECODE_ITEMS;
+
+  // Brings the rows of queries to workgroup memory, rotated: `put` stores what stands at a place of a row. Where this part
+  // has the new key and value, `keep` takes them: of each what stands at the places `item_id() + n * DECODE_ITEMS`.
+  template <class Put, class Keep> METHOD void bring(Put put, Keep keep) const {
+    constexpr u32 ROUNDS = (ROWS * N::MOST + DECODE_ITEMS - 1) / DECODE_ITEMS;
+    constexpr u32 TOGETHER = ROUNDS < N::TOGETHER ? ROUNDS : N::TOGETHER;
     const FlashParams &f = p.flash;
-    u64 key = p.fresh_k + (batch * p.fresh_k_strides[0] + kv_head * p.fresh_k_strides[1]) * sizeof(T);
-    u64 value = p.fresh_v + (batch * p.fresh_v_strides[0] + kv_head * p.fresh_v_strides[1]) * sizeof(T);
+    u64 key = p.fresh_k + numbers.bytes(batch * p.fresh_k_strides[0] + kv_head * p.fresh_k_strides[1]);
+    u64 value = p.fresh_v + numbers.bytes(batch * p.fresh_v_strides[0] + kv_head * p.fresh_v_strides[1]);
+    u32 all = rows * numbers.columns();
     // Loads are on their way before the first number is stored. Places outside read the row's first number.
-    f32 k[HEADS], v[HEADS];
+    f32 k[SHARES], v[SHARES];
     if (fresh) {
+      Rotated parts[SHARES];
       UNROLL
-      for (u32 n = 0; n < HEADS; n++) {
-        u32 i = item_id() + n * DECODE_ITEMS;
-        k[n] = rotated<T>(p, key, i < f.size ? i : 0, position), v[n] = load_one<T>(value, i < f.v_size ? i : 0);
+      for (u32 n = 0; n < SHARES; n++) {
+        u32 i = numbers.column_of(item_id() + n * DECODE_ITEMS);
+        parts[n] = Rotated::load(p, numbers, key, i < f.size ? i : 0, position);
+        v[n] = numbers.load(value, i < f.v_size ? i : 0);
       }
+      UNROLL
+      for (u32 n = 0; n < SHARES; n++) k[n] = parts[n].number(numbers);
     }
 #pragma unroll 1
-    for (u32 first = item_id(); first < rows * SIZE; first += TOGETHER * DECODE_ITEMS) {
-      f32 q[TOGETHER];
+    for (u32 first = item_id(); first < all; first += TOGETHER * DECODE_ITEMS) {
+      Rotated q[TOGETHER];
+      f32 factors[TOGETHER];
       UNROLL
       for (u32 n = 0; n < TOGETHER; n++) {
-        u32 at = first + n * DECODE_ITEMS, r = at / SIZE < rows ? at / SIZE : 0, i = at % SIZE;
+        u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at), r = row < rows ? row : 0;
+        u32 i = numbers.column_of(at - row * numbers.columns()), in = i < f.size ? i : 0;
         i64 from = batch * f.q_strides[0] + head_of(r) * f.q_strides[1] + query_of(r) * f.q_strides[2];
-        q[n] = rotated<T>(p, f.q + from * sizeof(T), i < f.size ? i : 0, position);
-        if (i >= f.size) q[n] = 0;
+        q[n] = Rotated::load(p, numbers, f.q + numbers.bytes(from), in, position);
+        factors[n] = numbers.factor(in);
       }
       UNROLL
       for (u32 n = 0; n < TOGETHER; n++) {
-        u32 at = first + n * DECODE_ITEMS;
-        if (at < rows * SIZE) put(at / SIZE, at % SIZE, q[n]);
+        u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at), place = at - row * numbers.columns();
+        f32 x = q[n].number(numbers) * factors[n];
+        if (at < all) put(row, place, numbers.column_of(place) < f.size ? x : 0);
       }
     }
-    if (!fresh) return;
-    UNROLL
-    for (u32 n = 0; n < HEADS; n++) {
-      u32 i = item_id() + n * DECODE_ITEMS;
-      if (i >= SIZE) continue;
-      new_key[i] = narrow<T>(i < f.size ? k[n] : 0), new_value[i] = narrow<T>(i < f.v_size ? v[n] : 0);
-      if (i < f.size) keys()[newest * f.k_strides[2] + i] = new_key[i];
-      if (i < f.v_size) values()[newest * f.v_strides[2] + i] = new_value[i];
-    }
+    if (fresh) keep(k, v);
   }
 
-  METHOD void store(u32 r, u32 i, DecodeSum<1> sum) const {
+  // The same, for caches of T: the new key and value go into them, and to `new_key` and `new_value`. Workgroups of several
+  // tiles write the same into the caches.
+  template <class Put> METHOD void bring_rows(T *new_key, T *new_value, Put put) const {
+    const FlashParams &f = p.flash;
+    bring(put, [&](const f32 (&k)[SHARES], const f32 (&v)[SHARES]) __attribute__((always_inline)) {
+      UNROLL
+      for (u32 n = 0; n < SHARES; n++) {
+        u32 i = item_id() + n * DECODE_ITEMS;
+        if (i >= N::MOST) continue;
+        new_key[i] = narrow<T>(i < f.size ? k[n] : 0), new_value[i] = narrow<T>(i < f.v_size ? v[n] : 0);
+        if (i < f.size) keys()[newest * f.k_strides[2] + i] = new_key[i];
+        if (i < f.v_size) values()[newest * f.v_strides[2] + i] = new_value[i];
+      }
+    });
+  }
+
+  // Stores what stands at a place of a row.
+  METHOD void store(u32 r, u32 place, DecodeSum<1> sum) const {
     const FlashParams &f = p.flash;
     const SoftmaxParams &m = f.softmax;
+    u32 i = numbers.column_of(place);
     if (i >= f.v_size) return;
     u32 head = head_of(r);
     if (m.sinks || m.smooth) {
-      f32 sink = m.sinks ? widen(((const T *)m.sinks)[head]) : 0, base = sum.rise(sink);
+      f32 sink = m.sinks ? numbers.load(m.sinks, head) : 0, base = sum.rise(sink);
       sum.total += exp_near(sink - base);
     }
     f32 y = sum.total > 0 ? divide_near(sum.out[0], sum.total) : 0;
-    ((T *)f.y)[batch * f.y_strides[0] + head * f.y_strides[1] + query_of(r) * f.y_strides[2] + i] = narrow<T>(y);
+    i64 to = batch * f.y_strides[0] + head * f.y_strides[1] + query_of(r) * f.y_strides[2];
+    numbers.store(f.y, to + i, numbers.result(y, place));
   }
 
+  // Floats of a part.
+  METHOD u64 part_size() const { return ROWS * (numbers.columns() + 2); }
+
   // Puts the sums of the workgroup's waves together, and those of all parts in the workgroup that comes last.
-  // `sums`: [wave][row][element] in workgroup memory; `most_of`, `total_of`: [wave][row].
+  // `sums`: [wave][row][place] in workgroup memory; `most_of`, `total_of`: [wave][row].
   template <u32 WAVES> METHOD void finish(f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) const {
     u32 item = item_id(), splits = seen > chunk ? (seen + chunk - 1) / chunk : 1;
     u64 number = ((u64)batch * p.flash.kv_heads + kv_head) * p.tiles + tile;
-    static_assert(WAVES * SIZE >= 2 * DECODE_PARTS, "workgroup memory has room for what parts add");
-    f32 *parts = (f32 *)p.partial + number * p.splits.divisor * PART;
-    for (u32 at = item; at < rows * SIZE; at += DECODE_ITEMS) {
-      u32 r = at / SIZE, i = at % SIZE;
+    static_assert(WAVES * N::LEAST >= 2 * DECODE_PARTS, "workgroup memory has room for what parts add");
+    u32 columns = numbers.columns();
+    f32 *parts = (f32 *)p.partial + number * p.splits.divisor * part_size();
+    for (u32 at = item; at < rows * columns; at += DECODE_ITEMS) {
+      u32 r = numbers.row_of(at), i = at - r * columns;
       f32 most = -infinity(0.f);
       DecodeSum<1> sum = {most, 0, {0}};
       UNROLL
@@ -215,15 +267,15 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
       UNROLL
       for (u32 w = 0; w < WAVES; w++) {
         f32 factor = exp_near(most_of[w][r] - base);
-        sum.total += factor * total_of[w][r], sum.out[0] += factor * sums[(w * ROWS + r) * SIZE + i];
+        sum.total += factor * total_of[w][r], sum.out[0] += factor * sums[(w * ROWS + r) * columns + i];
       }
       if (splits == 1) {
         store(r, i, sum);
         continue;
       }
-      f32 *part = parts + split * PART;
+      f32 *part = parts + split * part_size();
       part[at] = sum.out[0];
-      if (i == 0) part[ROWS * SIZE + r * 2] = sum.most, part[ROWS * SIZE + r * 2 + 1] = sum.total;
+      if (i == 0) part[ROWS * columns + r * 2] = sum.most, part[ROWS * columns + r * 2 + 1] = sum.total;
     }
     if (splits == 1 || !arrives_last((u32 *)p.arrived + number, splits)) return;
 
@@ -233,25 +285,27 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
   // The sums of all parts. What each part adds to a row is read once, by a few work items, while the others' loads are on
   // their way: elements of TOGETHER parts.
   METHOD void join(f32 *memory, const f32 *parts, u32 splits) const {
-    constexpr u32 TOGETHER = 16, E = ROWS * SIZE >= 4 * DECODE_ITEMS ? 4 : ROWS * SIZE >= 2 * DECODE_ITEMS ? 2 : 1;
+    constexpr u32 LEAST = ROWS * N::LEAST;
+    constexpr u32 TOGETHER = N::JOINED, E = LEAST >= 4 * DECODE_ITEMS ? 4 : LEAST >= 2 * DECODE_ITEMS ? 2 : 1;
     typedef f32 Elements __attribute__((ext_vector_type(E)));
+    u32 columns = numbers.columns();
     f32 *most_of = memory, *total_of = memory + DECODE_PARTS * ROWS;
     Elements x[TOGETHER];
     auto load = [&](u32 at, u32 s) __attribute__((always_inline)) {
       UNROLL
-      for (u32 u = 0; u < TOGETHER; u++) x[u] = *(const GLOBAL Elements *)(u64)(parts + (s + u < splits ? s + u : 0) * PART + at);
+      for (u32 u = 0; u < TOGETHER; u++) x[u] = *(const GLOBAL Elements *)(u64)(parts + (s + u < splits ? s + u : 0) * part_size() + at);
     };
     u32 first = item_id() * E;
-    if (first < rows * SIZE) load(first, 0);
+    if (first < rows * columns) load(first, 0);
     for (u32 i = item_id(); i < splits * ROWS; i += DECODE_ITEMS) {
-      const f32 *of = parts + i / ROWS * PART + ROWS * SIZE + i % ROWS * 2;
+      const f32 *of = parts + i / ROWS * part_size() + ROWS * columns + i % ROWS * 2;
       most_of[i] = of[0], total_of[i] = of[1];
     }
     barrier();
 #pragma unroll 1
-    for (u32 at = first; at < rows * SIZE; at += DECODE_ITEMS * E) {
+    for (u32 at = first; at < rows * columns; at += DECODE_ITEMS * E) {
       if (at != first) load(at, 0);
-      u32 r = at / SIZE;
+      u32 r = numbers.row_of(at);
       DecodeSum<E> sum;
       sum.begin();
       f32 most = -infinity(0.f);
@@ -270,7 +324,7 @@ template <class T, u32 ROWS, u32 SIZE> struct DecodePart {
         }
       }
       UNROLL
-      for (u32 e = 0; e < E; e++) store(r, at % SIZE + e, DecodeSum<1>{sum.most, sum.total, {sum.out[e]}});
+      for (u32 e = 0; e < E; e++) store(r, at - r * columns + e, DecodeSum<1>{sum.most, sum.total, {sum.out[e]}});
     }
   }
 };

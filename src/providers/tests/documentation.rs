@@ -42,7 +42,7 @@ const NOTES: &[(&str, &str, &str)] = &[
     (
         "com.microsoft",
         "GroupQueryAttention",
-        "`sliding_window_cache` on the CPU alone, with caches of the queries' type",
+        "`sliding_window_cache` without `attention_bias` and `qk_output`",
     ),
     (
         "com.microsoft",

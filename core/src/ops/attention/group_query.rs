@@ -190,8 +190,8 @@ fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
     if op.window_cache && op.window.is_none() {
         return Err(OpError::attribute("sliding_window_cache", "it needs a local_window_size"));
     }
-    if op.window_cache && (op.cache.is_some() || op.scores.is_some()) {
-        let reason = "a sliding_window_cache with quantized caches or with qk_output is not supported";
+    if op.window_cache && op.scores.is_some() {
+        let reason = "a sliding_window_cache with qk_output is not supported";
         return Err(OpError::Unsupported(reason.into()));
     }
     Ok(Arc::new(op))

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{NoUninit, Pod, Zeroable};
 
 use crate::ops::OpError;
 use crate::tensor::ElementType;
@@ -19,14 +19,14 @@ use super::params::FlashParams;
 use super::scores::Problem;
 
 /// Work items of a workgroup, and rows of keys that each loads before it uses one, as in the kernel.
-const ITEMS: usize = 128;
+pub(super) const ITEMS: usize = 128;
 const AHEAD: usize = 4;
 
 /// Parts of the keys, at most, as in the kernel: the last workgroup joins them.
-const MOST_SPLITS: usize = 64;
+pub(super) const MOST_SPLITS: usize = 64;
 
 /// Workgroups for each processor that hide each other's waits.
-const RESIDENT: usize = 2;
+pub(super) const RESIDENT: usize = 2;
 /// The same where workgroups take one row each, in a quarter of the registers.
 const RESIDENT_OF_ONE_ROW: usize = 5;
 
@@ -50,7 +50,7 @@ pub(super) const ALIGNMENT: u32 = 16;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct DecodeParams {
+pub(super) struct DecodeParams {
     flash: FlashParams,
     partial: u64,
     arrived: u64,
@@ -84,16 +84,16 @@ pub(super) struct DecodeKernel {
 }
 
 /// A kernel, and what its launches follow from.
-struct Way {
-    kernel: KernelName,
+pub(super) struct Way {
+    pub(super) kernel: KernelName,
     /// Rows and numbers of a head that a workgroup has room for.
-    rows: usize,
-    size: usize,
+    pub(super) rows: usize,
+    pub(super) size: usize,
     /// Keys that it loads before it uses one.
-    keys_at_once: usize,
+    pub(super) keys_at_once: usize,
     /// Workgroups for each processor, and parts of the keys at most.
-    resident: usize,
-    most_splits: usize,
+    pub(super) resident: usize,
+    pub(super) most_splits: usize,
 }
 
 /// A new key and value of each sample and key head, which the launch puts into the caches that it reads.
@@ -135,6 +135,12 @@ impl Problem {
         let size = self.k.size.max(self.v.size);
         let rows = self.q.heads / self.k.heads * self.q.rows;
         let way = self.by_mma(unit, rows, size).or_else(|| self.by_numbers(unit, rows, size))?;
+        self.launched(unit, way)
+    }
+
+    /// How a kernel is launched.
+    pub(super) fn launched(&self, unit: Unit, way: Way) -> Option<DecodeKernel> {
+        let rows = self.q.heads / self.k.heads * self.q.rows;
         let tiles = rows.div_ceil(way.rows);
         let heads = self.batch * self.k.heads * tiles;
         let fit = [self.k.heads, self.batch].iter().all(|&n| n <= usize::from(u16::MAX));
@@ -209,9 +215,31 @@ impl Problem {
     pub(super) fn plan_decode(
         &self,
         plan: &mut PlanBuilder<'_>,
-        DecodeKernel { kernel, splits, tiles, part }: DecodeKernel,
+        kernel: DecodeKernel,
         fresh: Option<Fresh>,
     ) -> Result<(), OpError> {
+        let (params, addresses) = self.decode_params(plan, kernel, fresh);
+        self.launch_decode(plan, kernel, &params, &addresses)
+    }
+
+    pub(super) fn launch_decode<P: NoUninit>(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        DecodeKernel { kernel, splits, tiles, .. }: DecodeKernel,
+        params: &P,
+        addresses: &[(usize, Operand)],
+    ) -> Result<(), OpError> {
+        let grid = [splits * tiles, self.k.heads, self.batch];
+        plan.launch_with(kernel, grid, ITEMS as u32, 0, params, addresses)
+    }
+
+    /// The parameters, and the addresses that they take.
+    pub(super) fn decode_params(
+        &self,
+        plan: &mut PlanBuilder<'_>,
+        DecodeKernel { splits, tiles, part, .. }: DecodeKernel,
+        fresh: Option<Fresh>,
+    ) -> (DecodeParams, Vec<(usize, Operand)>) {
         const { assert!(offset_of!(DecodeParams, flash) == 0) };
         let (flash, mut addresses) = self.flash_params();
         let mut params = DecodeParams { flash, ..DecodeParams::zeroed() };
@@ -240,8 +268,7 @@ impl Problem {
                 addresses.extend(rotation.positions.map(|at| (offset_of!(DecodeParams, positions), at)));
             }
         }
-        let grid = [splits * tiles, self.k.heads, self.batch];
-        plan.launch_with(kernel, grid, ITEMS as u32, 0, &params, &addresses)
+        (params, addresses)
     }
 
     /// The operands whose addresses must be multiples of [`ALIGNMENT`], with their offsets in bytes.

@@ -14,12 +14,13 @@ use super::heads::Heads;
 use super::multi_head::y;
 use super::quantized_cache::{Kept, QuantizedCache};
 use super::scores::{FirstQuery, MaskTensor, Problem, SEEN, Sink};
+use super::window_cache::WindowCache;
 use super::{decode, is_float, stage};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = *node.op::<GroupQueryAttention>();
     // The CPU leaves an output of scores as it was where no attribute says what it holds.
-    let plain = !op.window_cache && (node.output(3).is_none() || op.scores.is_some());
+    let plain = node.output(3).is_none() || op.scores.is_some();
     let double = |ty: ElementType| ty == ElementType::F64 && op.cache.is_some();
     let Some(ty) = node.input(0).filter(|ty| is_float(*ty) && plain && !double(*ty)) else {
         return Err(node.no_kernel());
@@ -52,12 +53,18 @@ impl HipKernel for GroupQuery {
         // Where the caches stay where they are it need not be known: the lengths tell.
         let total = input(6).and_then(|total| total.value?.slice::<i32>().first().copied());
         let present = output(1).or(output(2)).map(|shape| shape[2]);
-        let capacity = present.unwrap_or(past.max(total.unwrap_or(0).max(0) as usize));
+        let window = self.op.window.filter(|_| self.op.window_cache);
+        let capacity = match window {
+            Some(_) => past,
+            None => present.unwrap_or(past.max(total.unwrap_or(0).max(0) as usize)),
+        };
+        // Keys that a sample may have: caches that keep the last ones have no room for all.
+        let most = if window.is_some() { i32::MAX as usize } else { capacity };
         if let Some(total) = total
-            && (total < 0 || total as usize > capacity || (total as usize) < rows)
+            && (total < 0 || total as usize > most || (total as usize) < rows)
         {
             return Err(OpError::Data(format!(
-                "total_sequence_length is {total}; allowed is {rows}, the number of queries, to {capacity}, the \
+                "total_sequence_length is {total}; allowed is {rows}, the number of queries, to {most}, the \
                  room in the caches"
             )));
         }
@@ -69,8 +76,9 @@ impl HipKernel for GroupQuery {
             last: Operand::Input(5),
             prompt,
             allowed: match total {
-                Some(total) if !prompt => [rows, total.min(past + rows)],
-                _ => [0, total.unwrap_or(capacity)],
+                Some(total) if !prompt && window.is_none() => [rows, total.min(past + rows)],
+                Some(total) if !prompt => [rows, total],
+                _ => [0, total.unwrap_or(most)],
             },
             out: plan.scratch(batch * size_of::<i64>()),
         };
@@ -85,16 +93,17 @@ impl HipKernel for GroupQuery {
             false => at(1 + i, 0, kv_heads, kv_heads * size),
         });
         let bytes = |heads: usize, rows: usize| batch * heads * rows * size * self.ty.size();
+        let row_bytes = self.op.cache.map_or(size * self.ty.size(), |kept| kept.row_bytes(size));
         let mut cache = |i: usize, bytes: usize| match output(1 + i) {
             Some(_) => Operand::Output(1 + i),
             None => plan.scratch(bytes),
         };
-        let caches = match self.op.cache {
-            Some(kept) => [0, 1].map(|i| cache(i, batch * kv_heads * capacity * kept.row_bytes(size))),
-            None => [0, 1].map(|i| cache(i, bytes(kv_heads, capacity))),
+        let caches = match window {
+            Some(_) => [0, 1].map(|_| plan.scratch(batch * kv_heads * (capacity + rows) * row_bytes)),
+            None => [0, 1].map(|i| cache(i, batch * kv_heads * capacity * row_bytes)),
         };
         let mut cached = |i: usize, fresh: Heads| {
-            if self.op.cache.is_some() {
+            if self.op.cache.is_some() || window.is_some() {
                 let out = Heads::dense(plan.scratch(bytes(kv_heads, rows)), kv_heads, rows, size);
                 return Part { no_past: true, ..Part::new(fresh, out) };
             }
@@ -119,26 +128,39 @@ impl HipKernel for GroupQuery {
             let part = Part { no_past: true, weight: weight(14), rotates: true, ..Part::new(q, queries) };
             gather.parts.push(part);
         }
-        let seen = total.unwrap_or(capacity);
-        // What attention reads of quantized caches.
-        let mut numbers = |part: Part| match self.op.cache {
-            Some(_) => Heads::dense(plan.scratch(bytes(kv_heads, capacity)), kv_heads, capacity, size),
-            None => part.out,
-        };
-        let seen_of = [numbers(keys), numbers(values)];
+        // What attention sees of caches that keep the last keys is put together elsewhere.
+        let window = window.map(|window| WindowCache {
+            batch,
+            kv_heads,
+            row_bytes,
+            element: if self.kept.is_some() { 1 } else { self.ty.size() },
+            window,
+            capacity,
+            rows,
+            prompt,
+            past: [3, 4].map(Operand::Input),
+            fresh: [keys, values].map(|part| part.out.at),
+            caches: [1, 2].map(|i| output(i).map(|_| Operand::Output(i))),
+            space: caches,
+            lengths: lengths.out,
+            seen: plan.scratch(batch * size_of::<i64>()),
+        });
+        let room = window.map_or(capacity, |window| window.room());
+        let seen = total.map_or(room, |total| total.min(room));
+        let [seen_keys, seen_values] = caches.map(|at| Heads::dense(at, kv_heads, room, size).first(seen));
         let problem = Problem {
             ty: self.ty,
             batch,
             q: queries,
-            k: Heads { rows: seen, ..seen_of[0] },
-            v: Heads { rows: seen, ..seen_of[1] },
+            k: seen_keys,
+            v: seen_values,
             y: y(heads, rows, size),
             scale: self.op.scale.unwrap_or(1.0 / (size as f32).sqrt()),
             softcap: self.op.softcap,
             causal: self.op.causal,
             window: [self.op.window.map(|n| n - 1), None],
             first: FirstQuery::BeforeEndOrStart,
-            lengths: Some(lengths.out),
+            lengths: Some(window.map_or(lengths.out, |window| window.seen)),
             mask: input(10).map(|m| MaskTensor::new(Operand::Input(10), self.ty, m.shape)),
             sink: match input(11) {
                 Some(_) => Some(Sink::Heads(Operand::Input(11))),
@@ -151,44 +173,67 @@ impl HipKernel for GroupQuery {
         };
         let used = if total.is_some() || problem.multiplies_all_keys(plan) { seen } else { 0 };
         gather.parts.iter_mut().filter(|part| !part.no_past).for_each(|part| part.used = used);
-        if let Some((cache, kept)) = self.op.cache.zip(self.kept) {
-            let parts = [(keys, seen_of[0]), (values, seen_of[1])];
+        let scales = [12, 13].map(Operand::Input);
+        let parts = [keys, values];
+        let quantized = self.op.cache.zip(self.kept).map(|(cache, kept)| QuantizedCache {
+            ty: self.ty,
+            kept,
+            batch,
+            capacity,
+            past_rows: past,
+            parts: [0, 1].map(|i| Kept {
+                past: input(3 + i).map(|_| Operand::Input(3 + i)),
+                fresh: parts[i].out,
+                scales: scales[i],
+                per_channel: cache.per_channel[i],
+                cache: caches[i],
+                out: None,
+            }),
+            lengths: lengths.out,
+            used,
+            fresh_only: false,
+        });
+        if let Some(window) = window {
             gather.plan(plan)?;
-            QuantizedCache {
-                ty: self.ty,
-                kept,
-                batch,
-                past_rows: past,
-                parts: [0, 1].map(|i| Kept {
-                    past: input(3 + i).map(|_| Operand::Input(3 + i)),
-                    fresh: parts[i].0.out,
-                    scales: Operand::Input(12 + i),
-                    per_channel: cache.per_channel[i],
-                    cache: caches[i],
-                    out: parts[i].1,
-                }),
-                lengths: lengths.out,
-                used,
-            }
-            .plan(plan)?;
-            return problem.plan(plan);
+            return window.plan_attention(plan, &problem, quantized.as_ref());
+        }
+        // One new row of caches that stay where they are: one launch for everything.
+        let one_row = rows == 1 && input(14).is_none() && past > 0;
+        let step = Problem { q, lengths: None, ..problem };
+        let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
+        let places = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
+        let may_stay = past == capacity
+            && [3, 4].iter().all(|&i| input(i).is_some())
+            && [1, 2].iter().all(|&i| output(i).is_some());
+        if let Some(quantized) = quantized {
+            let kernel = problem.quantized_decode_kernel(plan.provider.unit(), quantized.kept);
+            let in_three = |plan: &mut PlanBuilder<'_>, fresh_only: bool| {
+                gather.plan(plan)?;
+                QuantizedCache { fresh_only, ..quantized }.plan_attention(plan, &problem, kernel)
+            };
+            let Some(kernel) = kernel.filter(|_| may_stay) else { return in_three(plan, false) };
+            return plan.by_place(
+                1,
+                &[],
+                &places,
+                |plan| match one_row {
+                    true => step.plan_quantized_decode(plan, kernel, &quantized, Some(fresh)),
+                    false => in_three(plan, true),
+                },
+                |plan| in_three(plan, false),
+            );
         }
         let in_two = |plan: &mut PlanBuilder<'_>| {
             gather.plan(plan)?;
             problem.plan(plan)
         };
 
-        // One new row of caches that stay where they are: one launch for everything.
-        let one_row = rows == 1 && input(14).is_none() && past > 0 && past == capacity;
-        let step = Problem { q, lengths: None, ..problem };
-        let kernel = step.decode_kernel(plan.provider.unit()).filter(|_| one_row);
-        let (Some(kernel), Some(_), Some(_)) = (kernel, output(1), output(2)) else { return in_two(plan) };
-        let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
-        let caches = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
+        let kernel = step.decode_kernel(plan.provider.unit()).filter(|_| one_row && may_stay);
+        let Some(kernel) = kernel else { return in_two(plan) };
         plan.by_place(
             decode::ALIGNMENT,
             &step.packed_operands(),
-            &caches,
+            &places,
             |plan| step.plan_decode(plan, kernel, Some(fresh)),
             in_two,
         )

@@ -47,6 +47,11 @@ impl Heads {
         Heads { offset, ..self }
     }
 
+    /// The first rows of each head alone.
+    pub(super) fn first(self, rows: usize) -> Self {
+        Heads { rows, ..self }
+    }
+
     /// One head as a matrix, from a batch, head and row on.
     pub(super) fn matrix(&self, first: [usize; 3]) -> Matrix {
         let within: usize = first.iter().zip(self.strides).map(|(i, s)| i * s).sum();

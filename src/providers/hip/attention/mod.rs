@@ -1,6 +1,7 @@
 //! Attention: products on the matrix cores with a masked softmax between them.
 
 mod decode;
+mod decode_quantized;
 mod flash;
 mod four_waves;
 mod gather;
@@ -19,6 +20,7 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 mod tuned;
+mod window_cache;
 
 use crate::ops::OpError;
 use crate::ops::attention::{Attention, Scores};

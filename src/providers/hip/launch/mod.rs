@@ -2,6 +2,8 @@
 
 mod given;
 mod submit;
+#[cfg(test)]
+mod testing;
 
 use std::any::Any;
 use std::ffi::CStr;

@@ -11,6 +11,7 @@ use crate::providers::{Argument, NodeContext, cpu};
 use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType, bf16, f16};
 use crate::threads::Pool;
 
+use super::launch::LaunchPlan;
 use super::{
     Addresses, DeviceBuffer, DeviceContext, Given, HipOptions, MemorySource, PlanBuilder, Provider, missing,
 };
@@ -177,16 +178,19 @@ pub(super) fn on_cpu(node: &Node, inputs: &[Option<Value>]) -> Vec<Tensor> {
     outputs.iter().map(|v| v.as_tensor().expect("a tensor").clone()).collect()
 }
 
-/// The outputs of a node on the device; their types and shapes are those of `like`.
-pub(super) fn on_device(
+fn tensors(values: &[Option<Value>]) -> Vec<Option<&Tensor>> {
+    values.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect()
+}
+
+/// The launches of a node, whose outputs have the types and shapes of `like`.
+pub(super) fn planned(
     provider: &Arc<Provider>,
     node: &Node,
     inputs: &[Option<Value>],
     like: &[Tensor],
-) -> Result<Vec<Tensor>, OpError> {
+) -> Result<LaunchPlan, OpError> {
     let (registered, op) = ops::resolve(node)?;
-    let tensors: Vec<Option<&Tensor>> =
-        inputs.iter().map(|v| v.as_ref().and_then(Value::as_tensor)).collect();
+    let tensors = tensors(inputs);
     let ty = |t: &Tensor| ValueType::Tensor(t.ty());
     let kernel = super::build(&NodeContext {
         provider: "HIP",
@@ -208,7 +212,18 @@ pub(super) fn on_device(
         .collect();
     let shapes: Vec<Option<&[usize]>> = like.iter().map(|t| Some(t.shape())).collect();
     kernel.plan(&mut plan, &arguments, &shapes)?;
-    let launches = plan.finish()?;
+    plan.finish()
+}
+
+/// The outputs of a node on the device; their types and shapes are those of `like`.
+pub(super) fn on_device(
+    provider: &Arc<Provider>,
+    node: &Node,
+    inputs: &[Option<Value>],
+    like: &[Tensor],
+) -> Result<Vec<Tensor>, OpError> {
+    let launches = planned(provider, node, inputs, like)?;
+    let tensors = tensors(inputs);
     let uploaded = tensors
         .iter()
         .map(|t| t.map(|t| provider.upload(bytes(t))).transpose())

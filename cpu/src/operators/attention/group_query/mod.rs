@@ -109,8 +109,13 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> Kernel for GroupQuery<T> {
         let cached = |output: usize, numbers: usize| match self.op.cache {
             Some(cache) => {
                 let heads = batch * self.op.kv_heads;
-                let bytes = heads * extent.capacity * cache.row_bytes(size);
-                heads * rows * size + if wanted(output) { 0 } else { bytes.div_ceil(size_of::<T>()) }
+                let room = match self.op.window_cache {
+                    true => WindowCache::room(extent.capacity, rows),
+                    false => extent.capacity,
+                };
+                let bytes = heads * room * cache.row_bytes(size);
+                let elsewhere = !wanted(output) || room > extent.capacity;
+                heads * rows * size + if elsewhere { bytes.div_ceil(size_of::<T>()) } else { 0 }
             }
             None if self.op.window_cache && rows > 1 => {
                 batch * self.op.kv_heads * WindowCache::room(extent.capacity, rows) * size
@@ -300,13 +305,26 @@ impl<T: Store<Compute: Activate + AsPrimitive<f64>>> GroupQuery<T> {
                 past => Kept::From(past.map_or(&[], |past| past.bytes()), past_rows),
             };
             let quantizer = Quantizer { format, scales, kv_heads, size };
+            if let Some(window) = b.window {
+                let own = |sample: usize, head: usize, out: &mut [u8]| {
+                    quantizer.rows((numbers, new.rows), sample, head, out)
+                };
+                let places = (bytes_of_mut(rest), out.map(|out| out.bytes()));
+                let past = past.map(|past| past.bytes());
+                let row = cache.row_bytes(size);
+                let bytes = window.bring(b.cx.pool, [kv_heads, row], &own, past, places);
+                return Ok(Cached::Quantized(quantizer.heads(bytes, WindowCache::room(capacity, new.rows))));
+            }
             let cache = out.map_or_else(|| bytes_of_mut(rest), |out| out.bytes());
             let rows = (numbers, new.rows);
             return Ok(Cached::Quantized(quantizer.put(b.cx.pool, rows, kept, b.past, capacity, cache)));
         }
         let (past, out) = (past.map(|past| past.slice()), out.map(|out| out.slice()));
         if let Some(window) = b.window {
-            return Ok(window.bring(b.cx.pool, (new, change), past, (space, out)).into());
+            let own = |sample: usize, head: usize, out: &mut [T]| new.own_rows(sample, head, change, out);
+            let data = window.bring(b.cx.pool, [kv_heads, size], &own, past, (space, out));
+            let strides = head_strides(4, kv_heads, WindowCache::room(capacity, new.rows), size);
+            return Ok(Heads { data, strides }.into());
         }
         let cache = out.unwrap_or(space);
         if past_rows > 0 && past.is_none() {

@@ -7,10 +7,7 @@ use smallvec::SmallVec;
 
 use crate::threads::Pool;
 
-use super::super::gather::{Change, Operand};
-use super::super::heads::{Heads, head_strides};
 use super::super::mask::Lengths;
-use crate::gemm::{Activate, Store};
 use crate::loops::parallel::split_mut;
 
 /// A number of each sample.
@@ -75,18 +72,19 @@ impl WindowCache {
         (self.samples.iter().map(|rows| seen(rows) as i32 - 1).collect(), most)
     }
 
-    /// Brings new rows into a cache, and all that attention sees into one tensor: into the cache itself where single rows
-    /// are added, else into `space`. Without a `past` it is in the cache `out` already.
-    pub(super) fn bring<'o, T: Store<Compute: Activate>>(
+    /// Brings new rows, `size` elements long, into a cache, and all that attention sees into one tensor of
+    /// [`room`](Self::room) rows a head: into the cache itself where single rows are added, else into `space`. `own` writes
+    /// the new rows of a head of a sample. Without a `past` it is in the cache `out` already.
+    pub(super) fn bring<'o, E: Copy + Default + Send + Sync>(
         &self,
         pool: &Pool,
-        (new, change): (&Operand<'_, T>, Option<Change<'_, T>>),
-        past: Option<&[T]>,
-        (space, out): (&'o mut [T], Option<&'o mut [T]>),
-    ) -> Heads<'o, T> {
-        let &Operand { heads, rows, size, .. } = new;
+        [heads, size]: [usize; 2],
+        own: &(dyn Fn(usize, usize, &mut [E]) + Sync),
+        past: Option<&[E]>,
+        (space, out): (&'o mut [E], Option<&'o mut [E]>),
+    ) -> &'o [E] {
+        let rows = self.rows;
         let (plane, room) = (self.capacity * size, Self::room(self.capacity, rows));
-        let strides = head_strides(4, heads, room, size);
         let chunk = (1 << 15) / (room * size).max(1) + 1;
         if self.is_step() {
             let cache = out.unwrap_or(space);
@@ -99,15 +97,15 @@ impl WindowCache {
                     match past {
                         Some(past) => {
                             cache[..kept * size].copy_from_slice(&past[i * plane..][from]);
-                            cache[after.max(1) * size..].fill(T::store(T::Compute::default()));
+                            cache[after.max(1) * size..].fill(E::default());
                         }
                         None if from.start > 0 => cache.copy_within(from, 0),
                         None => {}
                     }
-                    new.own_rows(i / heads, i % heads, change, &mut cache[kept * size..][..size]);
+                    own(i / heads, i % heads, &mut cache[kept * size..][..size]);
                 }
             });
-            return Heads { data: cache, strides };
+            return cache;
         }
         let old = past.or(out.as_deref()).unwrap_or(&[]);
         split_mut(pool, space, room * size, chunk, |range, space| {
@@ -116,7 +114,7 @@ impl WindowCache {
                 if before > 0 {
                     space[..before].copy_from_slice(&old[i * plane..][..before]);
                 }
-                new.own_rows(i / heads, i % heads, change, &mut space[before..][..rows * size]);
+                own(i / heads, i % heads, &mut space[before..][..rows * size]);
             }
         });
         if let Some(out) = out {
@@ -127,12 +125,12 @@ impl WindowCache {
                     let from = (i * room + all - after) * size;
                     out[..after * size].copy_from_slice(&space[from..][..after * size]);
                     if past.is_some() {
-                        out[after * size..].fill(T::store(T::Compute::default()));
+                        out[after * size..].fill(E::default());
                     }
                 }
             });
         }
-        Heads { data: space, strides }
+        space
     }
 }
 

@@ -157,7 +157,7 @@ impl<'a> Quantizer<'a> {
         capacity: usize,
         cache: &'a mut [u8],
     ) -> QuantizedHeads<'a> {
-        let (width, size) = (self.format.bytes(self.size), self.size);
+        let width = self.format.bytes(self.size);
         let plane = capacity * width;
         split_mut(pool, cache, plane, (1 << 15) / plane.max(1) + 1, |range, cache| {
             for (i, plane) in range.zip(cache.chunks_exact_mut(plane.max(1))) {
@@ -169,12 +169,28 @@ impl<'a> Quantizer<'a> {
                     before.copy_from_slice(&bytes[i * capacity * width..][..start]);
                     after.fill(0);
                 }
-                let scales = self.scales_of(head);
-                let lines = own.chunks_exact_mut(width.max(1)).enumerate();
-                lines.for_each(|(row, out)| self.row(&new.from(sample, head, row)[..size], scales, out));
+                self.rows((new, rows), sample, head, own);
             }
         });
-        QuantizedHeads { bytes: cache, quantizer: self, capacity }
+        self.heads(cache, capacity)
+    }
+
+    /// A cache of so many rows, `[batch, kv_heads, capacity]`.
+    pub(super) fn heads(self, bytes: &'a [u8], capacity: usize) -> QuantizedHeads<'a> {
+        QuantizedHeads { bytes, quantizer: self, capacity }
+    }
+
+    /// The rows of a head of a sample, one behind the other.
+    pub(super) fn rows<T: Store<Compute: Activate + AsPrimitive<f64>>>(
+        &self,
+        (new, rows): (Heads<'_, T>, usize),
+        sample: usize,
+        head: usize,
+        out: &mut [u8],
+    ) {
+        let scales = self.scales_of(head);
+        let lines = out.chunks_exact_mut(self.format.bytes(self.size).max(1)).take(rows).enumerate();
+        lines.for_each(|(row, out)| self.row(&new.from(sample, head, row)[..self.size], scales, out));
     }
 
     /// One row. What is not a number becomes the largest one of integers.

@@ -4,3 +4,4 @@ mod paged;
 mod quantized_cache;
 mod recurrent;
 mod standard;
+mod window_cache;
