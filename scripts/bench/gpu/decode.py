@@ -28,7 +28,14 @@ import onnx
 import torch
 
 WARM_UP = 8
-KINDS = {"tensor(float16)": torch.float16, "tensor(float)": torch.float32, "tensor(bfloat16)": torch.bfloat16}
+KINDS = {
+    "tensor(float16)": torch.float16,
+    "tensor(float)": torch.float32,
+    "tensor(bfloat16)": torch.bfloat16,
+    # Quantized caches.
+    "tensor(int8)": torch.int8,
+    "tensor(uint8)": torch.uint8,
+}
 
 
 class Decoder:
