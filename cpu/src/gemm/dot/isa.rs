@@ -8,6 +8,9 @@
 use std::arch::x86_64::*;
 
 #[cfg(target_arch = "x86_64")]
+use super::amx::multiply_tiles;
+use super::amx::TileProduct;
+#[cfg(target_arch = "x86_64")]
 use crate::isa::has_beyond_avx512;
 
 /// Columns of a right operand's panel: two vectors.
@@ -47,6 +50,18 @@ pub(crate) trait DotGroup: Send + Sync + 'static {
     /// # Safety
     /// Only inside `run` of this type.
     unsafe fn add(a: SumVector, b: SumVector) -> SumVector;
+
+    /// Computes a product by tiles, see `amx`.
+    ///
+    /// # Safety
+    /// `Tiles::available()`, and what `TileProduct` asks for.
+    unsafe fn tile_product(product: &TileProduct);
+
+    /// The same, with weights on the left and an image on the right: signed bytes times unsigned ones.
+    ///
+    /// # Safety
+    /// As of `tile_product`.
+    unsafe fn weight_tile_product(product: &TileProduct);
 }
 
 /// A function of dot products that is compiled once for each kind of group.
@@ -98,6 +113,16 @@ impl DotGroup for Int8x4 {
         // SAFETY: as in `dot`.
         unsafe { _mm512_add_epi32(a, b) }
     }
+
+    unsafe fn tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { multiply_tiles!("tdpbusd", product) }
+    }
+
+    unsafe fn weight_tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { multiply_tiles!("tdpbsud", product) }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -128,6 +153,16 @@ impl DotGroup for Bf16Pair {
         // SAFETY: as in `dot`.
         unsafe { _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b))) }
     }
+
+    unsafe fn tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { multiply_tiles!("tdpbf16ps", product) }
+    }
+
+    unsafe fn weight_tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { Self::tile_product(product) }
+    }
 }
 
 /// Other architectures have none.
@@ -152,6 +187,14 @@ macro_rules! without {
 
             unsafe fn add(a: SumVector, b: SumVector) -> SumVector {
                 missing((a, b))
+            }
+
+            unsafe fn tile_product(product: &TileProduct) {
+                missing(product)
+            }
+
+            unsafe fn weight_tile_product(product: &TileProduct) {
+                missing(product)
             }
         }
     )*};

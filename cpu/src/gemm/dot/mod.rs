@@ -1,11 +1,13 @@
 //! Matrix products by the processor's dot products of four bytes or of two bfloat16 numbers.
 
+pub(crate) mod amx;
 pub(crate) mod bf16;
 pub(crate) mod int8;
 pub(crate) mod isa;
 mod micro_kernel;
 pub(crate) mod pairs;
 
+pub(crate) use amx::Tiles;
 pub(crate) use bf16::panel_product;
 pub(crate) use int8::{Int8Right, PackedBytes, byte_products, multiply_dots};
 pub(crate) use isa::{Bf16Pair, COLUMNS, DotGroup, Int8x4, MicroKernel, SumVector, VECTOR, missing};
