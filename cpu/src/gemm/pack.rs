@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 
 use super::compute::Compute;
+use super::dot::Tiles;
+use super::dot::bf16::strip_rows;
 use super::epilogue::Store;
 use super::halves::{HalfWeight, keeps_halves};
 use super::sgemm::block;
@@ -25,6 +27,8 @@ pub(crate) struct PackedB<C: Compute> {
     pub(crate) columns: usize,
     /// Columns of the parts that tiles may take of a block: all, or those of a few panels.
     pub(crate) unit: usize,
+    /// Rows of the product that it is multiplied with at a time.
+    pub(crate) rows: usize,
     column_blocks: usize,
     depth_blocks: usize,
     /// By matrix, block of columns, block of depth.
@@ -110,6 +114,7 @@ impl<C: Compute> PackedB<C> {
         PackedB {
             columns,
             unit: if cut > 0 { unit } else { columns },
+            rows: if cut > 0 { strip_rows(Tiles::available()) } else { 12 },
             column_blocks,
             depth_blocks,
             blocks,
@@ -138,6 +143,7 @@ impl<C: Compute> PackedB<C> {
             return PackedB {
                 columns,
                 unit: columns,
+                rows: 12,
                 column_blocks: 1,
                 depth_blocks: 1,
                 blocks: Vec::new(),

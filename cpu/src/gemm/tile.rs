@@ -131,7 +131,11 @@ fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, us
     let shape = product.shape();
     let GemmShape { m, n, .. } = shape;
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
-    let row_unit = if let Left::Packed(a, _) = product.a { a.rows } else { 12 };
+    let row_unit = match (product.a, product.b) {
+        (Left::Packed(a, _), _) => a.rows,
+        (_, Right::Packed(b, _)) => b.rows,
+        _ => 12,
+    };
     // Of a packed operand a tile takes whole units of one block.
     let (packed, unit, mut columns) = match product.b {
         Right::Packed(b, _) => (true, b.unit, b.columns),

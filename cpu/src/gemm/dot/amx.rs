@@ -22,11 +22,11 @@ const FEWEST: usize = 3;
 /// Steps of a product at a time.
 const STEPS: usize = 64;
 /// Where a panel's dot groups of each step begin, in bytes.
-static PANEL_STEPS: [usize; STEPS] = {
+static PANEL_STEPS: [u64; STEPS] = {
     let mut steps = [0; STEPS];
     let mut i = 0;
     while i < STEPS {
-        steps[i] = i * SIDE * COLUMNS * size_of::<u32>();
+        steps[i] = (i * SIDE * COLUMNS * size_of::<u32>()) as u64;
         i += 1;
     }
     steps
@@ -190,7 +190,7 @@ pub(crate) struct TileProduct {
     /// left one's.
     pub(crate) b: *const u32,
     pub(crate) line: usize,
-    pub(crate) steps: *const usize,
+    pub(crate) steps: *const u64,
     /// Steps; at least one.
     pub(crate) count: usize,
     /// Upper and lower rows of sums, and from a row to the next.

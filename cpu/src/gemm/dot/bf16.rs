@@ -146,7 +146,7 @@ fn tile(
 }
 
 /// Rows of a strip.
-fn strip_rows(by_tiles: bool) -> usize {
+pub(crate) fn strip_rows(by_tiles: bool) -> usize {
     if by_tiles { amx::ROWS } else { ROWS }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod isa;
 mod micro_kernel;
 pub(crate) mod pairs;
 
-pub(crate) use amx::Tiles;
+pub(crate) use amx::{Room, SIDE as TILE_SIDE, TileProduct, TileShape, Tiles};
 pub(crate) use bf16::panel_product;
 pub(crate) use int8::{Int8Right, PackedBytes, byte_products, multiply_dots};
 pub(crate) use isa::{Bf16Pair, COLUMNS, DotGroup, Int8x4, MicroKernel, SumVector, VECTOR, missing};

@@ -1,0 +1,200 @@
+//! A block of a convolution by AMX's tiles: weights are the left operand, the image's dot groups the right one. Sums of
+//! 32 rows and 32 positions go through memory to the epilogue.
+
+use std::ops::Range;
+
+use super::block::{BLOCK_SCRATCH, Block, ONES, Output, WIDTH, has_zeros, position_totals};
+use super::epilogue::{ALL, ANY, FIRST, Positions, TileEpilogue};
+use super::panels::{ROWS, Steps};
+use crate::gemm::{DotGroup, MicroKernel, Room, SumVector, TILE_SIDE, TileProduct, TileShape, Tiles, VECTOR};
+
+/// Rows, and positions, of the sums that are computed at a time.
+const SIDE: usize = 2 * TILE_SIDE;
+/// Dot groups of the right operand that all panels meet before others, and such tiles of them at most.
+const CACHED: usize = 8 * 1024;
+const TILES: usize = 8;
+
+impl Block<'_> {
+    /// As `compute`, for weights in panels for tiles.
+    pub(super) fn compute_by_tiles<D: DotGroup, E: TileEpilogue>(self, steps: Steps, epilogue: &E) {
+        let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
+        let Steps { dot_groups, volume } = steps;
+        let (padded, count) = (self.rows.len().next_multiple_of(TILE_SIDE), depth / dot_groups);
+        let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
+        assert!(D::available() && depth == count * dot_groups && depth.is_multiple_of(volume));
+        assert!(self.panels.len() >= padded * depth && self.first.len() >= padded);
+        assert!(self.zeros.is_empty() || self.zeros.len() >= padded);
+        assert!(farthest + end <= self.planes.len() && self.scratch.len() >= BLOCK_SCRATCH * depth);
+        // From a dot group of channels to the next, for each position of the kernel.
+        let line = if depth > volume { self.taps[volume] - self.taps[0] } else { 0 };
+        // A step has a dot group at least. Its begin takes two words; memory of a thread begins where those may lie.
+        let (begins, ones) = self.scratch.split_at_mut(2 * count);
+        let ones = &mut ones[..depth];
+        if has_zeros::<D>(self.zeros) {
+            ones.fill(ONES);
+        }
+        let begins: &mut [u64] = bytemuck::cast_slice_mut(begins);
+        for (step, begin) in begins.iter_mut().enumerate() {
+            let steps = depth / volume / dot_groups;
+            let tap = self.taps[step / steps] + step % steps * dot_groups * line;
+            *begin = (tap * size_of::<u32>()) as u64;
+        }
+        let job = Job {
+            panels: self.panels,
+            first: self.first,
+            zeros: self.zeros,
+            planes: self.planes,
+            begins,
+            depth,
+            dot_groups,
+            line,
+            rows: self.rows,
+        };
+        let mut tiles = Tiles::new();
+        // Positions beyond whole tiles come last: tiles have other extents for them.
+        let whole = start + (end - start) / SIDE * SIDE;
+        let strip = (CACHED / (depth * SIDE).max(1)).clamp(1, TILES) * SIDE;
+        let strips = (start..whole).step_by(strip).map(|at| at..(at + strip).min(whole));
+        for strip in strips.chain((whole < end).then_some(whole..end)) {
+            let (mut positions, mut totals) = ([const { Positions::NONE }; TILES], [[0; WIDTH]; TILES]);
+            for (i, at) in strip.clone().step_by(SIDE).enumerate() {
+                let at = (at, SIDE.min(strip.end - at));
+                positions[i] = Positions::new(self.lines, self.before, at);
+                if has_zeros::<D>(job.zeros) {
+                    position_totals::<D>(self.taps, job.planes, ones, at, &mut totals[i]);
+                }
+            }
+            for row in (0..job.rows.len()).step_by(SIDE) {
+                for (i, at) in strip.clone().step_by(SIDE).enumerate() {
+                    let at = (at, SIDE.min(strip.end - at));
+                    job.tile::<D, E>(&mut tiles, row, at, (&positions[i], &totals[i]), i == 0, epilogue);
+                }
+            }
+        }
+    }
+}
+
+/// What `Block` has, and how tiles go through it.
+struct Job<'a> {
+    panels: &'a [u32],
+    first: &'a [u32],
+    zeros: &'a [i32],
+    planes: &'a [u32],
+    /// Where the image's dot groups of each step begin, in bytes.
+    begins: &'a [u64],
+    depth: usize,
+    dot_groups: usize,
+    line: usize,
+    rows: Range<usize>,
+}
+
+impl Job<'_> {
+    /// The sums of up to `SIDE` rows from one on at up to `SIDE` positions.
+    fn tile<D: DotGroup, E: TileEpilogue>(
+        &self,
+        tiles: &mut Tiles,
+        row: usize,
+        (start, count): (usize, usize),
+        (positions, totals): (&Positions, &[i32; WIDTH]),
+        fetch: bool,
+        epilogue: &E,
+    ) {
+        let Job { depth, dot_groups, line, .. } = *self;
+        let (left, right) = (count.min(TILE_SIDE), count.saturating_sub(TILE_SIDE));
+        tiles.configure(TileShape {
+            rows: [TILE_SIDE as u8; 2],
+            columns: [left as u8, right.max(1) as u8],
+            depth: dot_groups as u8,
+        });
+        let mut room = Room([0; SIDE * SIDE]);
+        let at = room.0.as_mut_ptr();
+        let a = self.panels[row * depth..].as_ptr();
+        let product = TileProduct {
+            a,
+            second_a: a.wrapping_add(TILE_SIDE * depth),
+            row: dot_groups * size_of::<u32>(),
+            step: TILE_SIDE * dot_groups * size_of::<u32>(),
+            b: self.planes[start..].as_ptr(),
+            line: line * size_of::<u32>(),
+            steps: self.begins.as_ptr(),
+            count: self.begins.len(),
+            sums: at,
+            second_sums: at.wrapping_add(TILE_SIDE * SIDE),
+            sums_row: SIDE * size_of::<u32>(),
+            // The first tile of a strip fetches the next rows, which may lie in memory.
+            fetch: a.wrapping_add(SIDE * depth).cast(),
+            fetch_lines: if fetch { (SIDE * dot_groups * size_of::<u32>()).div_ceil(64) } else { 0 },
+            two_rows: u8::from(self.rows.len() - row > TILE_SIDE),
+            two_columns: u8::from(right > 0),
+            add: 0,
+        };
+        // SAFETY: `compute_by_tiles` asserted that there are whole panels, and the farthest position of all taps.
+        unsafe { D::weight_tile_product(&product) };
+        for part in (0..SIDE.min(self.rows.len() - row)).step_by(ROWS) {
+            let begin = row + part;
+            let rows = self.rows.start + begin..self.rows.start + (begin + ROWS).min(self.rows.len());
+            let zeros = if has_zeros::<D>(self.zeros) { &self.zeros[begin..][..ROWS] } else { &[] };
+            let output = Output { epilogue, rows, positions, zeros, totals };
+            let (first, sums) = (&self.first[begin..][..ROWS], &room.0[part * SIDE..][..ROWS * SIDE]);
+            // SAFETY: the instructions were asserted; there are `ROWS` rows of two vectors.
+            unsafe {
+                match positions.lanes_are() {
+                    ALL => D::run(Give::<E, ALL> { first, sums, output, two: right > 0 }),
+                    FIRST => D::run(Give::<E, FIRST> { first, sums, output, two: right > 0 }),
+                    _ => D::run(Give::<E, ANY> { first, sums, output, two: right > 0 }),
+                }
+            }
+        }
+    }
+}
+
+/// Gives sums to the epilogue: of `ROWS` rows of one or two vectors.
+struct Give<'a, E, const LANES: u8> {
+    first: &'a [u32],
+    sums: &'a [u32],
+    output: Output<'a, E>,
+    two: bool,
+}
+
+impl<E: TileEpilogue, const LANES: u8> MicroKernel for Give<'_, E, LANES> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<D: DotGroup>(self) {
+        let Give { first, sums, output, two } = self;
+        // SAFETY: as the caller promises.
+        unsafe {
+            match two {
+                true => output.take::<D, ROWS, 2, LANES>(loaded::<D, 2>(first, sums)),
+                false => output.take::<D, ROWS, 1, LANES>(loaded::<D, 1>(first, sums)),
+            }
+        }
+    }
+}
+
+/// Sums of `ROWS` rows, `SIDE` apart, and what they begin with.
+///
+/// # Safety
+/// Only inside `DotGroup::run` of `D`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn loaded<D: DotGroup, const V: usize>(first: &[u32], sums: &[u32]) -> [[SumVector; V]; ROWS] {
+    use std::arch::x86_64::*;
+    let (first, sums) = (&first[..ROWS], &sums[..ROWS * SIDE]);
+    // SAFETY: as the caller promises; each row has two vectors.
+    unsafe {
+        let mut all = [[_mm512_setzero_si512(); V]; ROWS];
+        for (r, row) in all.iter_mut().enumerate() {
+            let first = _mm512_set1_epi32(first[r] as i32);
+            for (v, sum) in row.iter_mut().enumerate() {
+                *sum = D::add(_mm512_loadu_si512(sums.as_ptr().add(r * SIDE + v * VECTOR).cast()), first);
+            }
+        }
+        all
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn loaded<D: DotGroup, const V: usize>(first: &[u32], sums: &[u32]) -> [[SumVector; V]; ROWS] {
+    crate::gemm::missing((first, sums, VECTOR))
+}
