@@ -125,12 +125,30 @@ macro_rules! has_beyond_avx512 {
 #[cfg(target_arch = "x86_64")]
 pub(super) use has_beyond_avx512;
 
+/// Whether the processor's dot products of bfloat16 numbers are worth having. Intel's take longer than the products in `f32`
+/// that they replace.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_fast_bf16_dots() -> bool {
+    static INTEL: OnceLock<bool> = OnceLock::new();
+    let intel = || {
+        let vendor = std::arch::x86_64::__cpuid(0);
+        let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        text.as_flattened() == b"GenuineIntel"
+    };
+    has_beyond_avx512!("avx512bf16") && !*INTEL.get_or_init(intel)
+}
+
 /// Whether the processor has AMX with products of bytes and of bfloat16 numbers, and the system lets this process use
 /// it. A process has to ask Linux before it uses tiles, which make the state of each of its threads larger; it is asked
 /// once. Other systems are not asked, and their tiles not used.
 pub fn has_amx() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     *ALLOWED.get_or_init(ask_for_tiles)
+}
+
+/// Whether kernels may use AMX.
+pub(super) fn has_tiles() -> bool {
+    limit() == Level::Native && has_amx()
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -3,8 +3,6 @@
 use std::sync::OnceLock;
 
 use super::compute::Compute;
-use super::dot::Tiles;
-use super::dot::bf16::strip_rows;
 use super::epilogue::Store;
 use super::halves::{HalfWeight, keeps_halves};
 use super::sgemm::block;
@@ -114,7 +112,7 @@ impl<C: Compute> PackedB<C> {
         PackedB {
             columns,
             unit: if cut > 0 { unit } else { columns },
-            rows: if cut > 0 { strip_rows(Tiles::available()) } else { 12 },
+            rows: if cut > 0 { C::strip() } else { 12 },
             column_blocks,
             depth_blocks,
             blocks,

@@ -131,7 +131,8 @@ fn tile(
                 let (here, size) = panels(start);
                 for (panel, b) in here.chunks_exact(size).enumerate() {
                     let rest = &here[(panel + 1) * size..];
-                    let next = if rest.is_empty() && start + DEPTH < k { panels(start + DEPTH).0 } else { rest };
+                    let next =
+                        if rest.is_empty() && start + DEPTH < k { panels(start + DEPTH).0 } else { rest };
                     let place = (part.len(), width, panel * COLUMNS);
                     let next = &next[..size.min(next.len())];
                     panel_product(&mut tiles, sums, place, (&left[start / 2..], stride), b, next, start > 0);

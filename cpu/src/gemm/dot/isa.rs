@@ -7,11 +7,11 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
+use super::tile_product::TileProduct;
 #[cfg(target_arch = "x86_64")]
-use super::amx::multiply_tiles;
-use super::amx::TileProduct;
+use super::tile_product::multiply_tiles;
 #[cfg(target_arch = "x86_64")]
-use crate::isa::has_beyond_avx512;
+use crate::isa::{has_beyond_avx512, has_fast_bf16_dots, has_tiles};
 
 /// Columns of a right operand's panel: two vectors.
 pub(crate) const COLUMNS: usize = 32;
@@ -51,10 +51,10 @@ pub(crate) trait DotGroup: Send + Sync + 'static {
     /// Only inside `run` of this type.
     unsafe fn add(a: SumVector, b: SumVector) -> SumVector;
 
-    /// Computes a product by tiles, see `amx`.
+    /// Computes a product by tiles, see `tile_product`.
     ///
     /// # Safety
-    /// `Tiles::available()`, and what `TileProduct` asks for.
+    /// `has_tiles()`, and what `TileProduct` asks for.
     unsafe fn tile_product(product: &TileProduct);
 
     /// The same, with weights on the left and an image on the right: signed bytes times unsigned ones.
@@ -129,8 +129,9 @@ impl DotGroup for Int8x4 {
 impl DotGroup for Bf16Pair {
     const COUNT: usize = 2;
 
+    /// Where tiles do most of the work, or the instruction is fast.
     fn available() -> bool {
-        has_beyond_avx512!("avx512bf16")
+        has_beyond_avx512!("avx512bf16") && (has_tiles() || has_fast_bf16_dots())
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
