@@ -47,7 +47,8 @@ impl Block<'_> {
     /// Computes the sums, which go to the epilogue.
     pub(crate) fn compute<D: DotGroup, E: TileEpilogue>(self, epilogue: &E) {
         if let Some(steps) = self.steps {
-            return self.compute_by_tiles::<D, E>(steps, epilogue);
+            // SAFETY: `compute_by_tiles` asserts what the sums ask for.
+            return self.compute_by_tiles::<D>(steps, &|part| unsafe { part.give::<D, E>(epilogue) });
         }
         let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
         let panels = self.rows.len().div_ceil(ROWS);

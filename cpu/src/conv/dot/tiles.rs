@@ -1,11 +1,12 @@
 //! A block of a convolution by AMX's tiles: weights are the left operand, the image's dot groups the right one. Sums of
-//! 32 rows and 32 positions go through memory to the epilogue.
+//! 32 rows and 32 positions go through memory to the epilogue. What does not depend on it is compiled once for all
+//! epilogues.
 
 use std::ops::Range;
 
 use super::block::{BLOCK_SCRATCH, Block, ONES, Output, WIDTH, has_zeros, position_totals};
-use super::epilogue::{ALL, ANY, FIRST, Positions, TileEpilogue};
-use super::panels::{ROWS, Steps};
+use super::epilogue::{ALL, ANY, Positions, TileEpilogue};
+use super::panels::Steps;
 use crate::gemm::{DotGroup, MicroKernel, Room, SumVector, TILE_SIDE, TileProduct, TileShape, Tiles, VECTOR};
 
 /// Rows, and positions, of the sums that are computed at a time.
@@ -13,10 +14,13 @@ const SIDE: usize = 2 * TILE_SIDE;
 /// Dot groups of the right operand that all panels meet before others, and such tiles of them at most.
 const CACHED: usize = 8 * 1024;
 const TILES: usize = 8;
+/// Rows that the epilogue is given at a time: whole blocks of channels.
+const ROWS: usize = 4;
 
 impl Block<'_> {
     /// As `compute`, for weights in panels for tiles.
-    pub(super) fn compute_by_tiles<D: DotGroup, E: TileEpilogue>(self, steps: Steps, epilogue: &E) {
+    #[inline(never)]
+    pub(super) fn compute_by_tiles<D: DotGroup>(self, steps: Steps, give: &dyn Fn(Part<'_>)) {
         let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
         let Steps { dot_groups, volume } = steps;
         let (padded, count) = (self.rows.len().next_multiple_of(TILE_SIDE), depth / dot_groups);
@@ -50,7 +54,7 @@ impl Block<'_> {
             line,
             rows: self.rows,
         };
-        let mut tiles = Tiles::new();
+        let (mut tiles, mut room) = (Tiles::new(), Room([0; SIDE * SIDE]));
         // Positions beyond whole tiles come last: tiles have other extents for them.
         let whole = start + (end - start) / SIDE * SIDE;
         let strip = (CACHED / (depth * SIDE).max(1)).clamp(1, TILES) * SIDE;
@@ -67,7 +71,8 @@ impl Block<'_> {
             for row in (0..job.rows.len()).step_by(SIDE) {
                 for (i, at) in strip.clone().step_by(SIDE).enumerate() {
                     let at = (at, SIDE.min(strip.end - at));
-                    job.tile::<D, E>(&mut tiles, row, at, (&positions[i], &totals[i]), i == 0, epilogue);
+                    job.tile::<D>(&mut tiles, &mut room, row, at, i == 0);
+                    job.give((row, &room.0), at.1, (&positions[i], &totals[i]), give);
                 }
             }
         }
@@ -90,14 +95,13 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// The sums of up to `SIDE` rows from one on at up to `SIDE` positions.
-    fn tile<D: DotGroup, E: TileEpilogue>(
+    fn tile<D: DotGroup>(
         &self,
         tiles: &mut Tiles,
+        room: &mut Room,
         row: usize,
         (start, count): (usize, usize),
-        (positions, totals): (&Positions, &[i32; WIDTH]),
         fetch: bool,
-        epilogue: &E,
     ) {
         let Job { depth, dot_groups, line, .. } = *self;
         let (left, right) = (count.min(TILE_SIDE), count.saturating_sub(TILE_SIDE));
@@ -106,7 +110,6 @@ impl Job<'_> {
             columns: [left as u8, right.max(1) as u8],
             depth: dot_groups as u8,
         });
-        let mut room = Room([0; SIDE * SIDE]);
         let at = room.0.as_mut_ptr();
         let a = self.panels[row * depth..].as_ptr();
         let product = TileProduct {
@@ -130,30 +133,69 @@ impl Job<'_> {
         };
         // SAFETY: `compute_by_tiles` asserted that there are whole panels, and the farthest position of all taps.
         unsafe { D::weight_tile_product(&product) };
+    }
+
+    /// Gives sums at so many positions away.
+    fn give(
+        &self,
+        (row, sums): (usize, &[u32]),
+        count: usize,
+        (positions, totals): (&Positions, &[i32; WIDTH]),
+        give: &dyn Fn(Part<'_>),
+    ) {
+        // Vectors without positions are written to nowhere, but only where lanes count.
+        let whole = count == SIDE && positions.lanes_are() == ALL;
         for part in (0..SIDE.min(self.rows.len() - row)).step_by(ROWS) {
             let begin = row + part;
-            let rows = self.rows.start + begin..self.rows.start + (begin + ROWS).min(self.rows.len());
-            let zeros = if has_zeros::<D>(self.zeros) { &self.zeros[begin..][..ROWS] } else { &[] };
-            let output = Output { epilogue, rows, positions, zeros, totals };
-            let (first, sums) = (&self.first[begin..][..ROWS], &room.0[part * SIDE..][..ROWS * SIDE]);
-            // SAFETY: the instructions were asserted; there are `ROWS` rows of two vectors.
-            unsafe {
-                match positions.lanes_are() {
-                    ALL => D::run(Give::<E, ALL> { first, sums, output, two: right > 0 }),
-                    FIRST => D::run(Give::<E, FIRST> { first, sums, output, two: right > 0 }),
-                    _ => D::run(Give::<E, ANY> { first, sums, output, two: right > 0 }),
-                }
+            give(Part {
+                first: &self.first[begin..][..ROWS],
+                sums: &sums[part * SIDE..][..ROWS * SIDE],
+                rows: self.rows.start + begin..self.rows.start + (begin + ROWS).min(self.rows.len()),
+                zeros: if self.zeros.is_empty() { &[] } else { &self.zeros[begin..][..ROWS] },
+                totals,
+                positions,
+                whole,
+            });
+        }
+    }
+}
+
+/// Sums of `ROWS` rows at `SIDE` positions.
+pub(super) struct Part<'a> {
+    /// What sums begin with.
+    first: &'a [u32],
+    sums: &'a [u32],
+    rows: Range<usize>,
+    zeros: &'a [i32],
+    totals: &'a [i32; WIDTH],
+    positions: &'a Positions,
+    /// Whether all positions are the output's.
+    whole: bool,
+}
+
+impl Part<'_> {
+    /// Gives them to the epilogue.
+    ///
+    /// # Safety
+    /// As of `TileEpilogue::tile`, but anywhere on a processor with `D::available()`.
+    pub(super) unsafe fn give<D: DotGroup, E: TileEpilogue>(self, epilogue: &E) {
+        let Part { first, sums, rows, zeros, totals, positions, whole } = self;
+        let output = Output { epilogue, rows, positions, zeros, totals };
+        // SAFETY: as the caller promises.
+        unsafe {
+            match whole {
+                true => D::run(Give::<E, ALL> { first, sums, output }),
+                false => D::run(Give::<E, ANY> { first, sums, output }),
             }
         }
     }
 }
 
-/// Gives sums to the epilogue: of `ROWS` rows of one or two vectors.
+/// What `Part::give` gives.
 struct Give<'a, E, const LANES: u8> {
     first: &'a [u32],
     sums: &'a [u32],
     output: Output<'a, E>,
-    two: bool,
 }
 
 impl<E: TileEpilogue, const LANES: u8> MicroKernel for Give<'_, E, LANES> {
@@ -161,14 +203,9 @@ impl<E: TileEpilogue, const LANES: u8> MicroKernel for Give<'_, E, LANES> {
 
     #[inline(always)]
     unsafe fn run<D: DotGroup>(self) {
-        let Give { first, sums, output, two } = self;
+        let Give { first, sums, output } = self;
         // SAFETY: as the caller promises.
-        unsafe {
-            match two {
-                true => output.take::<D, ROWS, 2, LANES>(loaded::<D, 2>(first, sums)),
-                false => output.take::<D, ROWS, 1, LANES>(loaded::<D, 1>(first, sums)),
-            }
-        }
+        unsafe { output.take::<D, ROWS, 2, LANES>(loaded::<D, 2>(first, sums)) };
     }
 }
 

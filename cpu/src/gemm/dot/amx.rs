@@ -8,6 +8,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::asm;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::isa::{COLUMNS, DotGroup, VECTOR};
 use super::micro_kernel::{AddRows, Fetch, Sums};
@@ -121,11 +122,12 @@ impl Tiles {
         panel: &[u32],
         fetch: Fetch,
     ) {
-        let mut room = Room([0; ROWS * COLUMNS]);
+        // Tiles write all of the rows that are read then.
+        let mut room = MaybeUninit::<Room>::uninit();
         let whole = out.width == COLUMNS;
         let target = match whole {
             true => out,
-            false => Sums { at: room.0.as_mut_ptr(), columns: COLUMNS, width: COLUMNS, add: false },
+            false => Sums { at: room.as_mut_ptr().cast(), columns: COLUMNS, width: COLUMNS, add: false },
         };
         let (first, second) = (rows.min(SIDE), rows.saturating_sub(SIDE));
         let depth = panel.len() / COLUMNS;
@@ -159,8 +161,11 @@ impl Tiles {
             done += steps * here;
         }
         if !whole {
-            // SAFETY: the processor has the instructions, and `out` the rows.
-            unsafe { D::run(AddRows { out, from: &room.0, rows }) };
+            // SAFETY: the processor has the instructions, `out` the rows; tiles wrote so many rows of `COLUMNS` sums.
+            unsafe {
+                let from = std::slice::from_raw_parts(target.at, rows * COLUMNS);
+                D::run(AddRows { out, from, rows });
+            }
         }
     }
 }
