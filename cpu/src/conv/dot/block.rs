@@ -47,8 +47,11 @@ impl Block<'_> {
     /// Computes the sums, which go to the epilogue.
     pub(crate) fn compute<D: DotGroup, E: TileEpilogue>(self, epilogue: &E) {
         if let Some(steps) = self.steps {
-            // SAFETY: `compute_by_tiles` asserts what the sums ask for.
-            return self.compute_by_tiles::<D>(steps, &|part| unsafe { part.give::<D, E>(epilogue) });
+            assert!(D::available());
+            // SAFETY: this was just asserted; `compute_by_tiles` asserts the extents.
+            return self.compute_by_tiles(steps, D::weight_tile_product, &|part| unsafe {
+                part.give::<D, E>(epilogue)
+            });
         }
         let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
         let panels = self.rows.len().div_ceil(ROWS);
@@ -192,7 +195,7 @@ pub(super) fn position_totals<D: DotGroup>(
 
 /// Whether there are zero points. Only bytes have them: for other dot groups, what follows is not compiled.
 #[inline(always)]
-pub(super) fn has_zeros<D: DotGroup>(zeros: &[i32]) -> bool {
+fn has_zeros<D: DotGroup>(zeros: &[i32]) -> bool {
     D::COUNT == 4 && !zeros.is_empty()
 }
 

@@ -4,10 +4,12 @@
 
 use std::ops::Range;
 
-use super::block::{BLOCK_SCRATCH, Block, ONES, Output, WIDTH, has_zeros, position_totals};
+use super::block::{BLOCK_SCRATCH, Block, ONES, Output, WIDTH, position_totals};
 use super::epilogue::{ALL, ANY, Positions, TileEpilogue};
 use super::panels::Steps;
-use crate::gemm::{DotGroup, MicroKernel, Room, SumVector, TILE_SIDE, TileProduct, TileShape, Tiles, VECTOR};
+use crate::gemm::{
+    DotGroup, Int8x4, MicroKernel, Room, SumVector, TILE_SIDE, TileProduct, TileShape, Tiles, VECTOR,
+};
 
 /// Rows, and positions, of the sums that are computed at a time.
 const SIDE: usize = 2 * TILE_SIDE;
@@ -18,14 +20,19 @@ const TILES: usize = 8;
 const ROWS: usize = 4;
 
 impl Block<'_> {
-    /// As `compute`, for weights in panels for tiles.
+    /// As `compute`, for weights in panels for tiles. The product is `DotGroup::weight_tile_product`.
     #[inline(never)]
-    pub(super) fn compute_by_tiles<D: DotGroup>(self, steps: Steps, give: &dyn Fn(Part<'_>)) {
+    pub(super) fn compute_by_tiles(
+        self,
+        steps: Steps,
+        product: unsafe fn(&TileProduct),
+        give: &dyn Fn(Part<'_>),
+    ) {
         let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
         let Steps { dot_groups, volume } = steps;
         let (padded, count) = (self.rows.len().next_multiple_of(TILE_SIDE), depth / dot_groups);
         let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
-        assert!(D::available() && depth == count * dot_groups && depth.is_multiple_of(volume));
+        assert!(depth == count * dot_groups && depth.is_multiple_of(volume));
         assert!(self.panels.len() >= padded * depth && self.first.len() >= padded);
         assert!(self.zeros.is_empty() || self.zeros.len() >= padded);
         assert!(farthest + end <= self.planes.len() && self.scratch.len() >= BLOCK_SCRATCH * depth);
@@ -34,7 +41,8 @@ impl Block<'_> {
         // A step has a dot group at least. Its begin takes two words; memory of a thread begins where those may lie.
         let (begins, ones) = self.scratch.split_at_mut(2 * count);
         let ones = &mut ones[..depth];
-        if has_zeros::<D>(self.zeros) {
+        // Bytes alone have zero points.
+        if !self.zeros.is_empty() {
             ones.fill(ONES);
         }
         let begins: &mut [u64] = bytemuck::cast_slice_mut(begins);
@@ -64,14 +72,14 @@ impl Block<'_> {
             for (i, at) in strip.clone().step_by(SIDE).enumerate() {
                 let at = (at, SIDE.min(strip.end - at));
                 positions[i] = Positions::new(self.lines, self.before, at);
-                if has_zeros::<D>(job.zeros) {
-                    position_totals::<D>(self.taps, job.planes, ones, at, &mut totals[i]);
+                if !job.zeros.is_empty() {
+                    position_totals::<Int8x4>(self.taps, job.planes, ones, at, &mut totals[i]);
                 }
             }
             for row in (0..job.rows.len()).step_by(SIDE) {
                 for (i, at) in strip.clone().step_by(SIDE).enumerate() {
                     let at = (at, SIDE.min(strip.end - at));
-                    job.tile::<D>(&mut tiles, &mut room, row, at, i == 0);
+                    job.tile(product, &mut tiles, &mut room, row, at, i == 0);
                     job.give((row, &room.0), at.1, (&positions[i], &totals[i]), give);
                 }
             }
@@ -95,8 +103,9 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// The sums of up to `SIDE` rows from one on at up to `SIDE` positions.
-    fn tile<D: DotGroup>(
+    fn tile(
         &self,
+        multiply: unsafe fn(&TileProduct),
         tiles: &mut Tiles,
         room: &mut Room,
         row: usize,
@@ -132,7 +141,7 @@ impl Job<'_> {
             add: 0,
         };
         // SAFETY: `compute_by_tiles` asserted that there are whole panels, and the farthest position of all taps.
-        unsafe { D::weight_tile_product(&product) };
+        unsafe { multiply(&product) };
     }
 
     /// Gives sums at so many positions away.
@@ -183,7 +192,8 @@ impl Part<'_> {
         let output = Output { epilogue, rows, positions, zeros, totals };
         // SAFETY: as the caller promises.
         unsafe {
-            match whole {
+            // What is long is compiled for any lanes alone.
+            match whole && E::SHORT {
                 true => D::run(Give::<E, ALL> { first, sums, output }),
                 false => D::run(Give::<E, ANY> { first, sums, output }),
             }

@@ -114,6 +114,7 @@ impl Tiles {
     ///
     /// # Safety
     /// `serve()` said yes. `a` has `rows` rows of as many groups as the panel has lines, `out` so many of its width.
+    #[inline(never)]
     pub(crate) unsafe fn rows_by_panel<D: DotGroup>(
         &mut self,
         out: Sums,

@@ -114,11 +114,13 @@ impl DotGroup for Int8x4 {
         unsafe { _mm512_add_epi32(a, b) }
     }
 
+    #[inline(never)]
     unsafe fn tile_product(product: &TileProduct) {
         // SAFETY: as the caller promises.
         unsafe { multiply_tiles!("tdpbusd", product) }
     }
 
+    #[inline(never)]
     unsafe fn weight_tile_product(product: &TileProduct) {
         // SAFETY: as the caller promises.
         unsafe { multiply_tiles!("tdpbsud", product) }
@@ -155,6 +157,7 @@ impl DotGroup for Bf16Pair {
         unsafe { _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b))) }
     }
 
+    #[inline(never)]
     unsafe fn tile_product(product: &TileProduct) {
         // SAFETY: as the caller promises.
         unsafe { multiply_tiles!("tdpbf16ps", product) }

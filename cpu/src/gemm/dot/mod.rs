@@ -1,4 +1,4 @@
-//! Matrix products by the processor's dot products of four bytes or of two bfloat16 numbers.
+//! Matrix products by the processor's dot products of four bytes or of two bfloat16 numbers: on vectors, or on AMX's tiles.
 
 pub(crate) mod amx;
 pub(crate) mod bf16;
