@@ -30,7 +30,14 @@ else
     echo "level avx512: not run, this processor has none"
 fi
 if has avx512_vnni && has avx512_bf16; then
-    echo "level native (AVX-512 with VNNI and BF16): the tests without a limit"
+    # Beyond it there is AMX alone.
+    if has amx_tile && has amx_int8 && has amx_bf16; then
+        run avx512dot
+        echo "level native (AMX): the tests without a limit"
+    else
+        echo "level native (AVX-512 with VNNI and BF16): the tests without a limit"
+        echo "AMX: not run, this processor has none"
+    fi
 else
     echo "AVX-512 with VNNI and BF16: not run, this processor has none"
 fi

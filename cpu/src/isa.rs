@@ -21,15 +21,18 @@ pub enum Level {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
-    /// Whatever the processor has besides: VNNI, BF16, VBMI.
+    /// AVX-512's dot products and permutations of bytes, as far as the processor has them: VNNI, BF16, VBMI.
+    Avx512Dot,
+    /// Whatever the processor has besides: AMX.
     Native,
 }
 
 /// What `RUKH_CPU_ISA` may be.
-pub const LEVELS: [(&str, Level); 4] = [
+pub const LEVELS: [(&str, Level); 5] = [
     ("portable", Level::Portable),
     ("avx2", Level::Avx2),
     ("avx512", Level::Avx512),
+    ("avx512dot", Level::Avx512Dot),
     ("native", Level::Native),
 ];
 
@@ -114,10 +117,55 @@ pub(super) fn has_avx512() -> bool {
 #[cfg(target_arch = "x86_64")]
 macro_rules! has_beyond_avx512 {
     ($feature:tt) => {
-        $crate::isa::limit() == $crate::isa::Level::Native
+        $crate::isa::limit() >= $crate::isa::Level::Avx512Dot
             && $crate::isa::has_avx512()
             && is_x86_feature_detected!($feature)
     };
 }
 #[cfg(target_arch = "x86_64")]
 pub(super) use has_beyond_avx512;
+
+/// Whether the processor's dot products of bfloat16 numbers are worth having. Intel's take longer than the products in `f32`
+/// that they replace.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_fast_bf16_dots() -> bool {
+    static INTEL: OnceLock<bool> = OnceLock::new();
+    let intel = || {
+        let vendor = std::arch::x86_64::__cpuid(0);
+        let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        text.as_flattened() == b"GenuineIntel"
+    };
+    has_beyond_avx512!("avx512bf16") && !*INTEL.get_or_init(intel)
+}
+
+/// Whether the processor has AMX with products of bytes and of bfloat16 numbers, and the system lets this process use
+/// it. A process has to ask Linux before it uses tiles, which make the state of each of its threads larger; it is asked
+/// once. Other systems are not asked, and their tiles not used.
+pub fn has_amx() -> bool {
+    static ALLOWED: OnceLock<bool> = OnceLock::new();
+    *ALLOWED.get_or_init(ask_for_tiles)
+}
+
+/// Whether kernels may use AMX.
+pub(super) fn has_tiles() -> bool {
+    limit() == Level::Native && has_amx()
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn ask_for_tiles() -> bool {
+    use std::arch::x86_64::__cpuid_count;
+    const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
+    const XFEATURE_XTILEDATA: libc::c_long = 18;
+    // AMX-BF16, AMX-TILE and AMX-INT8 in EDX of leaf 7, which is there where AVX-512 is.
+    const AMX: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+    if !is_x86_feature_detected!("avx512f") || __cpuid_count(7, 0).edx & AMX != AMX {
+        return false;
+    }
+    // SAFETY: this takes a number and writes no memory. A kernel that does not know it refuses.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+fn ask_for_tiles() -> bool {
+    false
+}

@@ -43,7 +43,11 @@ pub fn instructions() -> String {
         ("aarch64", _) => "NEON",
         _ => "no wide vectors",
     };
-    let extras = [(gemm::Int8x4::available(), "VNNI"), (gemm::Bf16Pair::available(), "BF16")];
+    let extras = [
+        (gemm::Int8x4::available(), "VNNI"),
+        (gemm::Bf16Pair::available(), "BF16"),
+        (gemm::Tiles::available(), "AMX"),
+    ];
     let extras = extras.into_iter().filter(|(there, _)| *there).map(|(_, name)| name);
     let all: Vec<&str> = std::iter::once(vectors).chain(extras).collect();
     format!("{} ({})", std::env::consts::ARCH, all.join(", "))

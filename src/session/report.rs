@@ -46,16 +46,17 @@ fn has(level: Level) -> bool {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
     };
+    let beyond = || {
+        is_x86_feature_detected!("avx512vnni")
+            || is_x86_feature_detected!("avx512bf16")
+            || is_x86_feature_detected!("avx512vbmi")
+    };
     match level {
         Level::Portable => true,
         Level::Avx2 => avx2(),
         Level::Avx512 => avx2() && avx512(),
-        Level::Native => {
-            let beyond = is_x86_feature_detected!("avx512vnni")
-                || is_x86_feature_detected!("avx512bf16")
-                || is_x86_feature_detected!("avx512vbmi");
-            avx2() && avx512() && beyond
-        }
+        Level::Avx512Dot => avx2() && avx512() && beyond(),
+        Level::Native => avx2() && avx512() && beyond() && isa::has_amx(),
     }
 }
 

@@ -50,6 +50,11 @@ pub(crate) trait Compute: Element {
         0
     }
 
+    /// Rows of the products of such blocks that are computed at a time.
+    fn strip() -> usize {
+        12
+    }
+
     /// `bfloat16`: all numbers of the product are bfloat16's.
     fn pack_a(a: Matrix<'_, Self>, rows: usize, depth: usize, bfloat16: bool, to: Piece<'_>)
     -> Self::PackedA;
@@ -110,6 +115,10 @@ impl Compute for f32 {
 
     fn cut() -> usize {
         if Bf16Pair::available() { 2 * dot::COLUMNS } else { 0 }
+    }
+
+    fn strip() -> usize {
+        dot::bf16::strip_rows(dot::Tiles::available())
     }
 
     fn pack_a(a: Matrix<'_, f32>, rows: usize, depth: usize, bfloat16: bool, to: Piece<'_>) -> Self::PackedA {

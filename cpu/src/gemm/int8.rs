@@ -70,7 +70,7 @@ pub(crate) fn multiply_bytes<S: Accumulate>(
 /// Whether the crate's products may saturate here: they do where it adds pairs of products in 16 bits, as it does with AVX2.
 /// With AVX2 this is asked only where `RUKH_CPU_ISA`, which the crate does not read, hides it from `byte_products`.
 fn saturates() -> bool {
-    (cfg!(target_arch = "x86_64") && isa::limit() < Level::Native) || EXECUTOR.with(Executor::may_saturate)
+    (cfg!(target_arch = "x86_64") && isa::limit() < Level::Avx512Dot) || EXECUTOR.with(Executor::may_saturate)
 }
 
 fn multiply_integers<S: Accumulate>(

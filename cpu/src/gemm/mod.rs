@@ -10,11 +10,11 @@
 //!
 //! | operands | by | reason |
 //! |---|---|---|
-//! | bytes less zero points | `int8` | exact; see there for the three ways |
+//! | bytes less zero points | `int8` | exact; see there for the ways |
 //! | bfloat16 in memory times bfloat16 packed | `dot::bf16` | nothing is converted |
 //! | float16, the right one constant; bfloat16 on processors without products of them | `halves` | the constant stays as it is, and is converted in registers |
 //! | `f32`, a single row or column | `sgemm::gemv` | bound by reading the matrix, which packing does as well |
-//! | `f32` blocks packed as bfloat16 | `dot::bf16` | twice the multiplications of an instruction |
+//! | `f32` blocks packed as bfloat16 | `dot::bf16` | twice the multiplications of an instruction, with AMX (`dot::amx`) 16 times |
 //! | `f32`, the right one packed | `sgemm::panels` | tiles of 8 × 48 sums; docs/dependencies.md has the measurements |
 //! | `f32`, other | the crate `rten-gemm` | packs what it multiplies |
 //! | other types | `plain` | loops |
@@ -41,8 +41,9 @@ mod tile;
 pub(crate) use activation::{Activate, activate};
 pub(crate) use compute::Compute;
 pub(crate) use dot::{
-    Bf16Pair, COLUMNS, DotGroup, Int8Right, Int8x4, MicroKernel, PackedBytes, SumVector, TileOperands,
-    VECTOR, byte_products, column_sums, missing, multiply_dots, pairs, panel_product, tile_sums,
+    Bf16Pair, COLUMNS, DotGroup, Int8Right, Int8x4, MicroKernel, PackedBytes, Room, SumVector, TILE_SIDE,
+    TileOperands, TileProduct, TileShape, Tiles, VECTOR, byte_products, column_sums, missing, multiply_dots,
+    pairs, panel_product, tile_sums,
 };
 pub(crate) use epilogue::{Addend, Epilogue, FusedEpilogue, Store};
 pub(crate) use exact::{Accumulate, multiply_exact};

@@ -25,6 +25,8 @@ pub(crate) struct PackedB<C: Compute> {
     pub(crate) columns: usize,
     /// Columns of the parts that tiles may take of a block: all, or those of a few panels.
     pub(crate) unit: usize,
+    /// Rows of the product that it is multiplied with at a time.
+    pub(crate) rows: usize,
     column_blocks: usize,
     depth_blocks: usize,
     /// By matrix, block of columns, block of depth.
@@ -110,6 +112,7 @@ impl<C: Compute> PackedB<C> {
         PackedB {
             columns,
             unit: if cut > 0 { unit } else { columns },
+            rows: if cut > 0 { C::strip() } else { 12 },
             column_blocks,
             depth_blocks,
             blocks,
@@ -138,6 +141,7 @@ impl<C: Compute> PackedB<C> {
             return PackedB {
                 columns,
                 unit: columns,
+                rows: 12,
                 column_blocks: 1,
                 depth_blocks: 1,
                 blocks: Vec::new(),

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ops::activation::Activation;
 use crate::tensor::{bf16, f16};
+use crate::testing::{elements, run_constant, t};
 use crate::threads::Pool;
 
 /// Small integers, so that every type computes exactly.
@@ -78,6 +79,23 @@ fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: i
                 let out: Vec<f64> = out.iter().map(|x| x.as_()).collect();
                 assert_eq!(out, want, "{batch} × {m} × {n} × {k}, operands {x} and {y}");
             }
+        }
+    }
+}
+
+/// Blocks whose columns are an odd number of units, on several threads.
+#[test]
+fn packed_blocks_are_cut_evenly() {
+    let number = |i: usize, seed: usize| bf16::from_f32(((i * 31 + seed) % 7) as f32 - 3.0);
+    for (m, k, n) in [(64, 40, 896), (33, 300, 640), (197, 24, 1408)] {
+        let a: Vec<bf16> = (0..m * k).map(|i| number(i, 1)).collect();
+        let b: Vec<bf16> = (0..k * n).map(|i| number(i, 2)).collect();
+        let inputs = [t(&[m, k], &a), t(&[k, n], &b)];
+        let out = run_constant("", "MatMul", 13, &[], &inputs, &[1], 1).unwrap();
+        for (i, got) in elements::<bf16>(&out[0]).1.iter().enumerate() {
+            let (i, j) = (i / n, i % n);
+            let want: f32 = (0..k).map(|p| a[i * k + p].to_f32() * b[p * n + j].to_f32()).sum();
+            assert_eq!(*got, bf16::from_f32(want), "{m} {k} {n}: {i} {j}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::compute::{BlockA, BlockB, Compute};
+use super::dot::TILE_STRIP;
 use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right};
 use super::plain;
@@ -131,31 +132,49 @@ fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, us
     let shape = product.shape();
     let GemmShape { m, n, .. } = shape;
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
-    let row_unit = if let Left::Packed(a, _) = product.a { a.rows } else { 12 };
+    let row_unit = match (product.a, product.b) {
+        (Left::Packed(a, _), _) => a.rows,
+        (_, Right::Packed(b, _)) => b.rows,
+        _ => 12,
+    };
     // Of a packed operand a tile takes whole units of one block.
     let (packed, unit, mut columns) = match product.b {
         Right::Packed(b, _) => (true, b.unit, b.columns),
         _ => (false, 64, n.div_ceil(n.div_ceil(COLUMNS)).next_multiple_of(64)),
+    };
+    let narrower = |columns: usize| match product.b {
+        Right::Packed(b, _) => even_part(b.columns, columns, unit),
+        _ => (columns / 2).next_multiple_of(unit),
     };
     let mut rows = m.next_multiple_of(row_unit);
     while shape.tiles(rows, columns) < wanted {
         // What is packed anew for each tile asks for many rows.
         let wide = if packed { columns > unit && columns >= rows } else { columns > 2 * unit };
         if wide {
-            columns = (columns / 2).next_multiple_of(unit);
+            columns = narrower(columns);
         } else if rows > row_unit && rows > 48 {
             rows = (rows / 2).next_multiple_of(row_unit);
         } else if columns > unit && packed {
-            columns = (columns / 2).next_multiple_of(unit);
+            columns = narrower(columns);
         } else {
             break;
         }
     }
     let most = if packed { PACKED_TILE } else { TILE };
+    // Products by AMX wait for memory: what is packed should come from there once, for all rows.
+    while packed && row_unit == TILE_STRIP && rows * columns > most && columns > unit.max(128) {
+        columns = narrower(columns);
+    }
     while rows * columns > most && rows > row_unit {
         rows = (rows / 2).next_multiple_of(row_unit);
     }
     (rows, columns)
+}
+
+/// The most columns below so many that a packed block can be cut into, all parts having as many of its units.
+fn even_part(block: usize, columns: usize, unit: usize) -> usize {
+    let below = (unit..columns).step_by(unit).rev();
+    below.into_iter().find(|&part| block.is_multiple_of(part)).unwrap_or(unit)
 }
 
 fn compute_tile<C: Compute>(

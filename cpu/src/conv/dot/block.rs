@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::epilogue::{ALL, ANY, FIRST, Positions, TileEpilogue, VECTORS};
-use super::panels::ROWS;
+use super::panels::{ROWS, Steps};
 use crate::conv::common::lines::Lines;
 use crate::gemm::{DotGroup, MicroKernel, SumVector, TileOperands, VECTOR, column_sums, tile_sums};
 
 /// Positions of a tile.
-const WIDTH: usize = VECTORS * VECTOR;
+pub(super) const WIDTH: usize = VECTORS * VECTOR;
 /// Dot groups of the right operand that all panels meet before others, and tiles of them at most.
 const CACHED: usize = 4 * 1024;
 const TILES: usize = 8;
@@ -24,6 +24,8 @@ pub(crate) struct Block<'a> {
     pub(crate) first: &'a [u32],
     /// Zero points of the rows, for whole panels; none where all are 0.
     pub(crate) zeros: &'a [i32],
+    /// How tiles multiply, if they do.
+    pub(crate) steps: Option<Steps>,
     /// Where each row of the right operand begins in `planes`.
     pub(crate) taps: &'a [usize],
     pub(crate) planes: &'a [u32],
@@ -39,11 +41,18 @@ pub(crate) struct Block<'a> {
 }
 
 /// A dot group whose products with others sum these.
-const ONES: u32 = 0x0101_0101;
+pub(super) const ONES: u32 = 0x0101_0101;
 
 impl Block<'_> {
     /// Computes the sums, which go to the epilogue.
     pub(crate) fn compute<D: DotGroup, E: TileEpilogue>(self, epilogue: &E) {
+        if let Some(steps) = self.steps {
+            assert!(D::available());
+            // SAFETY: this was just asserted; `compute_by_tiles` asserts the extents.
+            return self.compute_by_tiles(steps, D::weight_tile_product, &|part| unsafe {
+                part.give::<D, E>(epilogue)
+            });
+        }
         let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
         let panels = self.rows.len().div_ceil(ROWS);
         let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
@@ -93,7 +102,7 @@ impl Block<'_> {
         let (mut totals, mut column_totals) = ([[0; WIDTH]; TILES], [[0; WIDTH]; ALONE]);
         if has_zeros::<D>(self.zeros) {
             for (totals, at) in totals.iter_mut().zip(tiles.clone()) {
-                self.totals::<D>(at, totals);
+                position_totals::<D>(self.taps, self.planes, &self.scratch[..depth], at, totals);
             }
             for (totals, column) in column_totals.iter_mut().zip(columns.clone()) {
                 let bytes = column.iter().flat_map(|group| group.to_le_bytes());
@@ -134,7 +143,7 @@ impl Block<'_> {
         output: Output<'_, E>,
     ) {
         assert!(first.len() == ROWS && panel.len() == ROWS * self.taps.len());
-        let operands = self.operands(first, panel, ahead, at);
+        let operands = operands((first, panel), ahead, (self.taps, self.planes), at);
         // SAFETY: the instructions, and the farthest position of all taps, were asserted in `compute`; the mask
         // leaves out what follows the last position.
         unsafe {
@@ -145,34 +154,41 @@ impl Block<'_> {
             }
         }
     }
+}
 
-    /// What the weights of a row are multiplied with at each position, in total.
-    fn totals<D: DotGroup>(&self, at: (usize, usize), totals: &mut [i32; WIDTH]) {
-        let operands = self.operands(&[0], &self.scratch[..self.taps.len()], 0, at);
-        // SAFETY: as in `tile`, for a panel of one row.
-        unsafe {
-            match at.1.div_ceil(VECTOR) {
-                1 => D::run(Totals::<1> { operands, totals }),
-                2 => D::run(Totals::<2> { operands, totals }),
-                _ => D::run(Totals::<VECTORS> { operands, totals }),
-            }
-        }
+/// The operands of a panel at so many positions from one on.
+fn operands<'a>(
+    (first, panel): (&'a [u32], &'a [u32]),
+    ahead: usize,
+    (taps, planes): (&'a [usize], &'a [u32]),
+    (start, count): (usize, usize),
+) -> TileOperands<'a> {
+    TileOperands {
+        first: first.as_ptr(),
+        panel: panel.as_ptr(),
+        ahead,
+        taps,
+        image: planes[start..].as_ptr(),
+        mask: !0 >> (count.next_multiple_of(VECTOR) - count),
     }
+}
 
-    fn operands<'a>(
-        &'a self,
-        first: &'a [u32],
-        panel: &'a [u32],
-        ahead: usize,
-        (start, count): (usize, usize),
-    ) -> TileOperands<'a> {
-        TileOperands {
-            first: first.as_ptr(),
-            panel: panel.as_ptr(),
-            ahead,
-            taps: self.taps,
-            image: self.planes[start..].as_ptr(),
-            mask: !0 >> (count.next_multiple_of(VECTOR) - count),
+/// What the weights of a row are multiplied with at each position, in total. The caller asserts what `Block::compute` does.
+pub(super) fn position_totals<D: DotGroup>(
+    taps: &[usize],
+    planes: &[u32],
+    ones: &[u32],
+    at: (usize, usize),
+    totals: &mut [i32; WIDTH],
+) {
+    assert!(ones.len() >= taps.len());
+    let operands = operands((&[0], ones), 0, (taps, planes), at);
+    // SAFETY: as in `Block::tile`, for a panel of one row.
+    unsafe {
+        match at.1.div_ceil(VECTOR) {
+            1 => D::run(Totals::<1> { operands, totals }),
+            2 => D::run(Totals::<2> { operands, totals }),
+            _ => D::run(Totals::<VECTORS> { operands, totals }),
         }
     }
 }
@@ -184,13 +200,13 @@ fn has_zeros<D: DotGroup>(zeros: &[i32]) -> bool {
 }
 
 /// What becomes of the sums of a tile.
-struct Output<'a, E> {
-    epilogue: &'a E,
-    rows: Range<usize>,
-    positions: &'a Positions,
+pub(super) struct Output<'a, E> {
+    pub(super) epilogue: &'a E,
+    pub(super) rows: Range<usize>,
+    pub(super) positions: &'a Positions,
     /// The zero points of the rows, if any, and what each row's weights are multiplied with in total.
-    zeros: &'a [i32],
-    totals: &'a [i32; WIDTH],
+    pub(super) zeros: &'a [i32],
+    pub(super) totals: &'a [i32; WIDTH],
 }
 
 impl<E: TileEpilogue> Output<'_, E> {
@@ -199,7 +215,7 @@ impl<E: TileEpilogue> Output<'_, E> {
     /// # Safety
     /// As of `TileEpilogue::tile`.
     #[inline(always)]
-    unsafe fn take<D: DotGroup, const R: usize, const V: usize, const LANES: u8>(
+    pub(super) unsafe fn take<D: DotGroup, const R: usize, const V: usize, const LANES: u8>(
         self,
         mut sums: [[SumVector; V]; R],
     ) {

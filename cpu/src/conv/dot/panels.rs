@@ -1,9 +1,10 @@
-//! Constant weights as dot groups, cut into panels of the rows that a tile computes at a time.
+//! Constant weights as dot groups, cut into panels of the rows that are computed at a time: by vectors, or by AMX's tiles,
+//! where the processor has them and there are enough channels.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::gemm::{Bf16Pair, DotGroup, Int8x4, Source};
+use crate::gemm::{Bf16Pair, DotGroup, Int8x4, Source, TILE_SIDE, Tiles};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{GRAIN, split_mut};
@@ -11,9 +12,11 @@ use crate::tensor::bf16;
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 pub(crate) const ROWS: usize = 8;
+/// Rows and dot groups of a step from which on tiles are better than vectors.
+const FEWEST_ROWS: usize = 8;
 
-/// The weights of all groups. A panel has the shape `[channels / COUNT, positions of the kernel, ROWS]` of dot groups;
-/// missing rows and channels are 0.
+/// The weights of all groups. A panel has the shape `[channels / COUNT, positions of the kernel, ROWS]` of dot groups, for
+/// tiles `[positions of the kernel, channels / COUNT / step, TILE_SIDE, step]`; missing rows and channels are 0.
 pub(crate) struct DotPanels<W> {
     data: Weights<u32>,
     groups: usize,
@@ -22,9 +25,55 @@ pub(crate) struct DotPanels<W> {
     /// Channels of a group, and kernel positions.
     channels: usize,
     volume: usize,
+    /// Dot groups of a step of tiles; 0: vectors multiply.
+    step: usize,
     /// The zero point of each row, a group's padded to whole panels; none where all are 0.
     zeros: Vec<i32>,
     _group: PhantomData<W>,
+}
+
+/// How tiles go through the depth: from one position of the kernel to the next, so many dot groups of channels at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Steps {
+    pub(crate) dot_groups: usize,
+    /// Positions of the kernel.
+    pub(crate) volume: usize,
+}
+
+/// How the dot groups of a panel follow one another.
+#[derive(Clone, Copy)]
+struct Order {
+    step: usize,
+    volume: usize,
+    /// Those of all channels.
+    dot_groups: usize,
+}
+
+impl Order {
+    /// Rows of a panel.
+    fn rows(self) -> usize {
+        if self.step == 0 { ROWS } else { TILE_SIDE }
+    }
+
+    /// Where the dot group of a row and a position of the kernel lies.
+    fn index(self, row: usize, dot_group: usize, tap: usize) -> usize {
+        match self.step {
+            0 => (dot_group * self.volume + tap) * ROWS + row,
+            step => {
+                let before = tap * (self.dot_groups / step) + dot_group / step;
+                (before * TILE_SIDE + row) * step + dot_group % step
+            }
+        }
+    }
+}
+
+/// Dot groups of a step for so many channels: as many as a tile takes, but the same in all steps. 0 where tiles are no
+/// gain: they take as long for a few dot groups as for many.
+fn step<W: DotGroup>(channels: usize) -> usize {
+    let count = channels.div_ceil(W::COUNT);
+    let step = (1..=TILE_SIDE).rev().find(|step| count.is_multiple_of(*step)).unwrap_or(0);
+    // Vectors of bytes are faster than those of pairs.
+    if step * W::COUNT >= 4 && step * step >= W::COUNT { step } else { 0 }
 }
 
 impl DotPanels<Int8x4> {
@@ -58,11 +107,13 @@ impl DotPanels<Int8x4> {
             true => vec![0; self.groups * self.padded_rows()],
             false => self.zeros.iter().map(|zero| count.wrapping_mul(-zero)).collect(),
         };
-        let panel = ROWS * self.shape()[2];
-        for (sums, panel) in sums.chunks_exact_mut(ROWS).zip(self.data.chunks_exact(panel.max(1))) {
-            for (i, dot_group) in panel.iter().enumerate() {
-                let sum = dot_group.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
-                sums[i % ROWS] = sums[i % ROWS].wrapping_add(sum);
+        let (rows, step) = (self.order().rows(), self.step.max(1));
+        let panel = rows * self.shape()[2];
+        for (sums, panel) in sums.chunks_exact_mut(rows).zip(self.data.chunks_exact(panel.max(1))) {
+            for (i, dot_groups) in panel.chunks_exact(step).enumerate() {
+                let bytes: &[i8] = bytemuck::cast_slice(dot_groups);
+                let sum = bytes.iter().map(|&x| i32::from(x)).sum();
+                sums[i % rows] = sums[i % rows].wrapping_add(sum);
             }
         }
         sums
@@ -94,26 +145,42 @@ impl<W: DotGroup> DotPanels<W> {
         packing: Packing<'_>,
         bits: impl Fn(usize) -> u32 + Sync,
     ) -> Self {
-        let depth = channels.div_ceil(W::COUNT) * volume;
-        let (panel, of_group) = (ROWS * depth, m.div_ceil(ROWS));
-        let data = packing.filled(groups * m.next_multiple_of(ROWS) * depth, |data| {
+        let step = if Tiles::available() && m >= FEWEST_ROWS { step::<W>(channels) } else { 0 };
+        let order = Order { step, volume, dot_groups: channels.div_ceil(W::COUNT) };
+        let (depth, rows) = (order.dot_groups * volume, order.rows());
+        let (panel, of_group) = (rows * depth, m.div_ceil(rows));
+        let data = packing.filled(groups * m.next_multiple_of(rows) * depth, |data| {
             split_mut(packing.pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
                 for (i, panel) in range.zip(part.chunks_exact_mut(panel.max(1))) {
-                    let (group, first) = (i / of_group, i % of_group * ROWS);
-                    for (row, r) in (first..m).zip(0..ROWS) {
+                    let (group, first) = (i / of_group, i % of_group * rows);
+                    for (row, r) in (first..m).zip(0..rows) {
                         for channel in 0..channels {
                             let (dot_group, shift) =
                                 (channel / W::COUNT, 32 / W::COUNT * (channel % W::COUNT));
                             let from = ((group * m + row) * channels + channel) * volume;
                             for tap in 0..volume {
-                                panel[(dot_group * volume + tap) * ROWS + r] |= bits(from + tap) << shift;
+                                panel[order.index(r, dot_group, tap)] |= bits(from + tap) << shift;
                             }
                         }
                     }
                 }
             });
         });
-        DotPanels { data, groups, m, channels, volume, zeros: Vec::new(), _group: PhantomData }
+        DotPanels { data, groups, m, channels, volume, step, zeros: Vec::new(), _group: PhantomData }
+    }
+
+    fn order(&self) -> Order {
+        Order { step: self.step, volume: self.volume, dot_groups: self.channels.div_ceil(W::COUNT) }
+    }
+
+    /// The steps of tiles, if these multiply.
+    pub(crate) fn steps(&self) -> Option<Steps> {
+        (self.step > 0).then_some(Steps { dot_groups: self.step, volume: self.volume })
+    }
+
+    /// Rows that threads have at least, if there are so many.
+    pub(crate) fn block_rows(&self) -> usize {
+        if self.step == 0 { ROWS } else { 2 * TILE_SIDE }
     }
 
     /// Rows of all groups.
@@ -123,7 +190,7 @@ impl<W: DotGroup> DotPanels<W> {
 
     /// Rows of a group, filled up to whole panels.
     pub(crate) fn padded_rows(&self) -> usize {
-        self.m.next_multiple_of(ROWS)
+        self.m.next_multiple_of(self.order().rows())
     }
 
     /// Groups, rows of a group, dot groups of a row.
@@ -146,9 +213,9 @@ impl<W: DotGroup> DotPanels<W> {
     /// The dot group of an element of a group's row, and which of the dot group's numbers it is.
     fn place(&self, group: usize, row: usize, depth: usize) -> (u32, usize) {
         let (channel, tap) = (depth / self.volume, depth % self.volume);
-        let panel = self.from(group, row / ROWS * ROWS);
-        let dot_group = panel[(channel / W::COUNT * self.volume + tap) * ROWS + row % ROWS];
-        (dot_group, channel % W::COUNT)
+        let rows = self.order().rows();
+        let panel = self.from(group, row / rows * rows);
+        (panel[self.order().index(row % rows, channel / W::COUNT, tap)], channel % W::COUNT)
     }
 }
 

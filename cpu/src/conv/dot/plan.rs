@@ -10,7 +10,7 @@ use super::interleave::Interleave;
 use super::layout::Images;
 use super::layout::PackedLayout;
 use super::pack::{arrange, arrange_units};
-use super::panels::{DotPanels, ROWS};
+use super::panels::DotPanels;
 use crate::conv::common::blocks::{At, Blocks, GRAIN};
 use crate::gemm::DotGroup;
 use crate::loops::scratch::with_scratch;
@@ -40,7 +40,7 @@ impl DotPlan {
         let whole = PackedLayout::new(g, panels.shape()[1], W::COUNT, images)?;
         let parts = PackedLayout::parts(g, panels.shape(), W::COUNT, images, threads);
         Some(DotPlan(parts.map(Partition::Lines).unwrap_or_else(|| {
-            let blocks = Blocks::new(ROWS, panels.shape(), whole.positions, threads, false);
+            let blocks = Blocks::new(panels.block_rows(), panels.shape(), whole.positions, threads, false);
             Partition::Blocks(Box::new(whole), blocks)
         })))
     }
@@ -131,6 +131,7 @@ impl<T: Interleave, E: TileEpilogue> Job<'_, T, E> {
             panels: panels.from(group, rows.start),
             first: &self.first[group * panels.padded_rows() + rows.start..],
             zeros: panels.zeros_from(group, rows.start),
+            steps: panels.steps(),
             taps: &layout.taps,
             planes: &source[group * layout.group()..],
             columns,

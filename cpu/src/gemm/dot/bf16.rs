@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::amx::{self, Tiles};
 use super::isa::{Bf16Pair, COLUMNS, DotGroup};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use crate::gemm::compute::{BlockA, BlockB, Compute};
@@ -47,9 +48,11 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
     assert!(Bf16Pair::available(), "a product of bfloat16 numbers on a processor without them");
     let Extent { rows, columns, depth } = extent;
     let (pairs, panels) = (depth.div_ceil(2), columns.div_ceil(COLUMNS));
+    let mut tiles = Tiles::new();
+    let strip_rows = strip_rows(tiles.serve(rows)).min(rows);
     let scratch = |plain: bool, len: usize| if plain { len } else { 0 };
     let lengths = [
-        scratch(matches!(a, BlockA::Plain(_)), ROWS.min(rows) * ROW),
+        scratch(matches!(a, BlockA::Plain(_)), strip_rows * ROW),
         scratch(matches!(b, BlockB::Plain(_)), panels * pairs * COLUMNS),
     ];
     with_scratch(lengths, |[a_block, b_block]: [&mut [u32]; 2]| {
@@ -60,8 +63,8 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
                 b_block
             }
         };
-        for start in (0..rows).step_by(ROWS) {
-            let count = ROWS.min(rows - start);
+        for start in (0..rows).step_by(strip_rows.max(1)) {
+            let count = strip_rows.min(rows - start);
             let strip: &[u32] = match &a {
                 BlockA::Packed(a) => &a.halves().0[start * ROW..][..count * ROW],
                 BlockA::Plain(a) => {
@@ -71,7 +74,8 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
             };
             let out = &mut out[start * columns..][..count * columns];
             for (panel, b) in b.chunks_exact((pairs * COLUMNS).max(1)).take(panels).enumerate() {
-                panel_product(out, (count, columns, panel * COLUMNS), (strip, ROW), b, &[], add);
+                let place = (count, columns, panel * COLUMNS);
+                panel_product(&mut tiles, out, place, (strip, ROW), b, &[], add);
             }
         }
     });
@@ -120,20 +124,37 @@ fn tile(
             let first = columns.start % b.columns / COLUMNS;
             (&all[first * size..(first + width.div_ceil(COLUMNS)) * size], size)
         };
-        for start in (0..k).step_by(DEPTH) {
-            let (here, size) = panels(start);
-            for (panel, b) in here.chunks_exact(size).enumerate() {
-                let rest = &here[(panel + 1) * size..];
-                let next = if rest.is_empty() && start + DEPTH < k { panels(start + DEPTH).0 } else { rest };
-                let place = (count, width, panel * COLUMNS);
-                let next = &next[..size.min(next.len())];
-                panel_product(sums, place, (&left[start / 2..], stride), b, next, start > 0);
+        let mut tiles = Tiles::new();
+        for part in parts(count, tiles.serve(count)) {
+            let (left, sums) = (&left[part.start * stride..], &mut sums[part.start * width..]);
+            for start in (0..k).step_by(DEPTH) {
+                let (here, size) = panels(start);
+                for (panel, b) in here.chunks_exact(size).enumerate() {
+                    let rest = &here[(panel + 1) * size..];
+                    let next =
+                        if rest.is_empty() && start + DEPTH < k { panels(start + DEPTH).0 } else { rest };
+                    let place = (part.len(), width, panel * COLUMNS);
+                    let next = &next[..size.min(next.len())];
+                    panel_product(&mut tiles, sums, place, (&left[start / 2..], stride), b, next, start > 0);
+                }
             }
         }
+        drop(tiles);
         for (row, sums) in rows.zip(sums.chunks_exact_mut(width)) {
             epilogue.write(batch, row, columns.start, sums);
         }
     });
+}
+
+/// Rows of a strip.
+pub(crate) fn strip_rows(by_tiles: bool) -> usize {
+    if by_tiles { amx::ROWS } else { ROWS }
+}
+
+/// Rows that panels meet at a time: all, but by tiles whole strips before others, so that tiles have other extents once.
+fn parts(rows: usize, by_tiles: bool) -> impl Iterator<Item = Range<usize>> {
+    let whole = if by_tiles { rows / amx::ROWS * amx::ROWS } else { rows };
+    [0..whole, whole..rows].into_iter().filter(|part| !part.is_empty())
 }
 
 /// The matrix from a row on as pairs, where no pair crosses the end of a row.
@@ -214,6 +235,7 @@ fn pair_of(even: f32, odd: f32) -> u32 {
 /// `rows` rows of pairs, `stride` apart, times one panel, to columns from `first` on of rows of `columns`; `next`, if
 /// not empty, is fetched into the cache meanwhile. Asks for `Bf16Pair::available()`.
 pub(crate) fn panel_product(
+    tiles: &mut Tiles,
     out: &mut [f32],
     (rows, columns, first): (usize, usize, usize),
     (a, stride): (&[u32], usize),
@@ -221,15 +243,17 @@ pub(crate) fn panel_product(
     next: &[u32],
     add: bool,
 ) {
-    let (depth, tiles) = (b.len() / COLUMNS, rows.div_ceil(ROWS));
+    let strip = strip_rows(tiles.serve(rows));
+    let (depth, strips) = (b.len() / COLUMNS, rows.div_ceil(strip));
     // What is there already costs least.
     let next = if next.is_empty() { b } else { next };
     let mut row = 0;
     while row < rows {
         let out = &mut out[row * columns + first..];
-        let fetch = Fetch::part(next, row / ROWS, tiles, depth);
+        let fetch = Fetch::part(next, row / strip, strips, depth);
         let tile = Tile { out, columns, a: &a[row * stride..], row: stride, b, fetch, add };
         row += match rows - row {
+            rest if strip == amx::ROWS => tile.by_tiles(tiles, rest.min(strip)),
             12.. => tile.sum::<12>(),
             8.. => tile.sum::<8>(),
             4.. => tile.sum::<4>(),
@@ -253,16 +277,31 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
+    /// Where the sums of so many rows go.
+    fn sums(&mut self, rows: usize) -> Sums {
+        let Tile { columns, add, .. } = *self;
+        // The last row may end before the next would begin.
+        let width = COLUMNS.min(columns - (columns - self.out.len() % columns) % columns);
+        assert!(self.a.len() >= (rows - 1) * self.row + self.b.len() / COLUMNS);
+        assert!(self.out.len() >= (rows - 1) * columns + width);
+        Sums { at: self.out.as_mut_ptr().cast(), columns, width, add }
+    }
+
+    /// Computes so many rows, which is what it tells.
+    fn by_tiles(mut self, tiles: &mut Tiles, rows: usize) -> usize {
+        let sums = self.sums(rows);
+        let Tile { a, row, b, fetch, .. } = self;
+        // SAFETY: those who come here made sure that the processor has tiles; `sums` checked the lengths.
+        unsafe { tiles.rows_by_panel::<Bf16Pair>(sums, (a.as_ptr(), row), rows, b, fetch) };
+        rows
+    }
+
     /// Computes `R` rows, and tells their number.
     #[inline]
-    fn sum<const R: usize>(self) -> usize {
-        let Tile { out, columns, a, row, b, fetch, add } = self;
-        // The last row may end before the next would begin.
-        let width = COLUMNS.min(columns - (columns - out.len() % columns) % columns);
-        assert!(a.len() >= (R - 1) * row + b.len() / COLUMNS && out.len() >= (R - 1) * columns + width);
-        let sums = Sums { at: out.as_mut_ptr().cast(), columns, width, add };
-        // SAFETY: those who come here made sure that the processor has the instructions; the lengths were just
-        // checked.
+    fn sum<const R: usize>(mut self) -> usize {
+        let sums = self.sums(R);
+        let Tile { a, row, b, fetch, .. } = self;
+        // SAFETY: those who come here made sure that the processor has the instructions; `sums` checked the lengths.
         unsafe { Bf16Pair::run(RowsByPanel::<R> { out: sums, a: a.as_ptr(), row, panel: b, fetch }) };
         R
     }

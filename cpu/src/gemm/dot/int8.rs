@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 
+use super::amx::{self, Tiles};
 use super::isa::{COLUMNS, DotGroup, Int8x4};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use super::pairs;
@@ -31,6 +32,8 @@ use crate::threads::Pool;
 pub(crate) const LONGEST: usize = 1 << 15;
 /// Rows of a strip, whose sums registers hold with two vectors of columns.
 const ROWS: usize = 12;
+/// The same for tiles: a panel meets them while it is in the first cache.
+const TILE_ROWS: usize = 2 * amx::ROWS;
 /// Bytes of a right operand that stay in a processor's own cache while strips go by.
 const CACHED: usize = 384 * 1024;
 /// Multiplications worth handing to another thread: about 10 µs of work.
@@ -52,6 +55,17 @@ pub(crate) fn byte_products(k: usize) -> bool {
     k <= LONGEST && (Int8x4::available() || pairs::available())
 }
 
+/// Rows of a strip.
+fn strip_rows() -> usize {
+    if Tiles::available() { TILE_ROWS } else { ROWS }
+}
+
+/// Dot groups of a depth: by tiles whole steps, so that tiles have other extents less often. What is missing is 0.
+fn padded_depth(k: usize) -> usize {
+    let count = k.div_ceil(4);
+    if Tiles::available() && count > amx::SIDE { count.next_multiple_of(amx::SIDE) } else { count }
+}
+
 impl PackedBytes {
     /// Packs the first `count` matrices of a batch, `k × n` each, on the threads of the pool. `None` where products
     /// are not computed in this way.
@@ -65,7 +79,7 @@ impl PackedBytes {
         if !byte_products(k) {
             return None;
         }
-        let (panels, size) = (n.div_ceil(COLUMNS), k.div_ceil(4) * COLUMNS);
+        let (panels, size) = (n.div_ceil(COLUMNS), padded_depth(k) * COLUMNS);
         let room = if Int8x4::available() { 0 } else { pairs::rests_room(size) };
         let (mut sums, mut rests) = (vec![0; count * panels * COLUMNS], vec![0; count * panels * room]);
         let (all, all_rests) = (Parts::new(&mut sums), Parts::new(&mut rests));
@@ -89,7 +103,7 @@ impl PackedBytes {
 
     /// The panels, sums and rests of some columns of a matrix, from the start of a panel on.
     fn columns(&self, matrix: usize, columns: Range<usize>) -> (&[u32], &[i32], &[u32]) {
-        let (panels, size) = (self.n.div_ceil(COLUMNS), self.k.div_ceil(4) * COLUMNS);
+        let (panels, size) = (self.n.div_ceil(COLUMNS), padded_depth(self.k) * COLUMNS);
         let first = matrix * panels + columns.start / COLUMNS;
         let count = columns.len().div_ceil(COLUMNS);
         let room = if self.rests.is_empty() { 0 } else { pairs::rests_room(size) };
@@ -141,14 +155,15 @@ fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
     let widest = (CACHED / k.max(1)).next_multiple_of(COLUMNS);
     let mut columns = n.div_ceil(n.div_ceil(widest)).next_multiple_of(COLUMNS);
-    let mut rows = m.next_multiple_of(ROWS);
+    let unit = if Tiles::available() { amx::ROWS } else { ROWS };
+    let mut rows = m.next_multiple_of(unit);
     while shape.tiles(rows, columns) < wanted {
-        if rows > 4 * ROWS && rows >= columns {
-            rows = (rows / 2).next_multiple_of(ROWS);
+        if rows > 4 * unit && rows >= columns {
+            rows = (rows / 2).next_multiple_of(unit);
         } else if columns > COLUMNS {
             columns = (columns / 2).next_multiple_of(COLUMNS);
-        } else if rows > ROWS {
-            rows = (rows / 2).next_multiple_of(ROWS);
+        } else if rows > unit {
+            rows = (rows / 2).next_multiple_of(unit);
         } else {
             break;
         }
@@ -166,10 +181,11 @@ struct Tile {
 
 impl Tile {
     fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, epilogue: &dyn Epilogue<i32>) {
-        let (depth, width) = (self.k.div_ceil(4), self.columns.len().next_multiple_of(COLUMNS));
+        let (depth, width) = (padded_depth(self.k), self.columns.len().next_multiple_of(COLUMNS));
+        let strip_rows = strip_rows().min(self.rows.len()).max(ROWS);
         let lengths = [
-            ROWS * depth * if Int8x4::available() { 1 } else { 3 },
-            ROWS * width,
+            strip_rows * depth * if Int8x4::available() { 1 } else { 3 },
+            strip_rows * width,
             width,
             if b.packed.is_some() { 0 } else { depth * width },
             if b.packed.is_some() { 0 } else { width },
@@ -182,17 +198,18 @@ impl Tile {
                     (dot_groups, bytemuck::cast_slice(column_sums), &[])
                 }
             };
-            let (strip, widened) = strip.split_at_mut(ROWS * depth);
+            let (strip, widened) = strip.split_at_mut(strip_rows * depth);
             let zeros: &mut [i32] = bytemuck::cast_slice_mut(zeros);
             let zeros = &mut zeros[..self.columns.len()];
             let zero = |j: usize| i32::from(b.matrix.zero(self.batch, j, true) as i8);
             zeros.iter_mut().zip(self.columns.clone()).for_each(|(y, j)| *y = zero(j));
             let shifted = zeros.iter().any(|&zero| zero != 0);
-            for row in self.rows.clone().step_by(ROWS) {
-                let count = ROWS.min(self.rows.end - row);
+            let mut tiles = Tiles::new();
+            for row in self.rows.clone().step_by(strip_rows) {
+                let count = strip_rows.min(self.rows.end - row);
                 self.load(a, row, strip, count);
                 match Int8x4::available() {
-                    true => products(sums, width, strip, count, panels, depth),
+                    true => products(&mut tiles, sums, width, strip, count, panels, depth),
                     false => pairs::products(sums, width, (strip, widened), count, (panels, rests), depth),
                 }
                 for r in 0..count {
@@ -216,20 +233,18 @@ impl Tile {
         });
     }
 
-    /// Writes rows of unsigned bytes; zeros fill the last dot group.
+    /// Writes rows of unsigned bytes; zeros fill the last dot groups.
     fn load(&self, a: &dyn ByteMatrix, row: usize, strip: &mut [u32], count: usize) {
-        let depth = self.k.div_ceil(4);
+        let depth = padded_depth(self.k);
         for (i, dot_groups) in strip.chunks_exact_mut(depth.max(1)).enumerate().take(count) {
-            if let Some(last) = dot_groups.last_mut() {
-                *last = 0;
-            }
+            dot_groups[self.k / 4..].fill(0);
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(dot_groups);
             a.fill(self.batch, row + i..row + i + 1, 0..self.k, false, &mut bytes[..self.k]);
         }
     }
 
     fn pack(&self, b: &dyn ByteMatrix, dot_groups: &mut [u32], sums: &mut [i32]) {
-        let size = self.k.div_ceil(4) * COLUMNS;
+        let size = padded_depth(self.k) * COLUMNS;
         sums.fill(0);
         for (i, sums) in sums.chunks_exact_mut(COLUMNS).enumerate() {
             let first = self.columns.start + i * COLUMNS;
@@ -250,6 +265,7 @@ fn pack(
 ) {
     let width = columns.len();
     let mut lines = [[0u8; COLUMNS]; 4];
+    out[k.div_ceil(4) * COLUMNS..].fill(0);
     for (start, out) in (0..k).step_by(4).zip(out.chunks_exact_mut(COLUMNS)) {
         for (i, line) in lines.iter_mut().enumerate() {
             match start + i < k {
@@ -285,7 +301,15 @@ impl Loop for Interleave<'_> {
 }
 
 /// `count` rows of `depth` dot groups times all panels; rows of sums are `width` apart.
-fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels: &[u32], depth: usize) {
+fn products(
+    tiles: &mut Tiles,
+    sums: &mut [u32],
+    width: usize,
+    strip: &[u32],
+    count: usize,
+    panels: &[u32],
+    depth: usize,
+) {
     if depth == 0 {
         return sums.fill(0);
     }
@@ -298,6 +322,13 @@ fn products(sums: &mut [u32], width: usize, strip: &[u32], count: usize, panels:
             let at = sums[row * width + i * COLUMNS..].as_mut_ptr();
             let out = Sums { at, columns: width, width: COLUMNS, add: false };
             let a = strip[row * depth..].as_ptr();
+            if tiles.serve(count) {
+                let rows = amx::ROWS.min(count - row);
+                // SAFETY: tiles serve; rows and columns lie inside by the assertion.
+                unsafe { tiles.rows_by_panel::<Int8x4>(out, (a, depth), rows, panel, fetch) };
+                row += rows;
+                continue;
+            }
             // SAFETY: `multiply_dots` made sure of the instructions; rows and columns lie inside by the assertion.
             unsafe {
                 row += match count - row {

@@ -7,8 +7,11 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
+use super::tile_product::TileProduct;
 #[cfg(target_arch = "x86_64")]
-use crate::isa::has_beyond_avx512;
+use super::tile_product::multiply_tiles;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::{has_beyond_avx512, has_fast_bf16_dots, has_tiles};
 
 /// Columns of a right operand's panel: two vectors.
 pub(crate) const COLUMNS: usize = 32;
@@ -47,6 +50,18 @@ pub(crate) trait DotGroup: Send + Sync + 'static {
     /// # Safety
     /// Only inside `run` of this type.
     unsafe fn add(a: SumVector, b: SumVector) -> SumVector;
+
+    /// Computes a product by tiles, see `tile_product`.
+    ///
+    /// # Safety
+    /// `has_tiles()`, and what `TileProduct` asks for.
+    unsafe fn tile_product(product: &TileProduct);
+
+    /// The same, with weights on the left and an image on the right: signed bytes times unsigned ones.
+    ///
+    /// # Safety
+    /// As of `tile_product`.
+    unsafe fn weight_tile_product(product: &TileProduct);
 }
 
 /// A function of dot products that is compiled once for each kind of group.
@@ -98,14 +113,27 @@ impl DotGroup for Int8x4 {
         // SAFETY: as in `dot`.
         unsafe { _mm512_add_epi32(a, b) }
     }
+
+    #[inline(never)]
+    unsafe fn tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { multiply_tiles!("tdpbusd", product) }
+    }
+
+    #[inline(never)]
+    unsafe fn weight_tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { multiply_tiles!("tdpbsud", product) }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl DotGroup for Bf16Pair {
     const COUNT: usize = 2;
 
+    /// Where tiles do most of the work, or the instruction is fast.
     fn available() -> bool {
-        has_beyond_avx512!("avx512bf16")
+        has_beyond_avx512!("avx512bf16") && (has_tiles() || has_fast_bf16_dots())
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
@@ -127,6 +155,17 @@ impl DotGroup for Bf16Pair {
     unsafe fn add(a: SumVector, b: SumVector) -> SumVector {
         // SAFETY: as in `dot`.
         unsafe { _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b))) }
+    }
+
+    #[inline(never)]
+    unsafe fn tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { multiply_tiles!("tdpbf16ps", product) }
+    }
+
+    unsafe fn weight_tile_product(product: &TileProduct) {
+        // SAFETY: as the caller promises.
+        unsafe { Self::tile_product(product) }
     }
 }
 
@@ -152,6 +191,14 @@ macro_rules! without {
 
             unsafe fn add(a: SumVector, b: SumVector) -> SumVector {
                 missing((a, b))
+            }
+
+            unsafe fn tile_product(product: &TileProduct) {
+                missing(product)
+            }
+
+            unsafe fn weight_tile_product(product: &TileProduct) {
+                missing(product)
             }
         }
     )*};

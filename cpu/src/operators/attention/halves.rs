@@ -10,15 +10,15 @@ use super::exponentials::rounded_exponentials;
 use super::heads::Heads;
 use super::problem::{Problem, Sink};
 use super::softmax_step::{Times, softmax_step};
-use crate::gemm::{Activate, Bf16Pair, COLUMNS, DotGroup, Store, panel_product};
+use crate::gemm::{Activate, Bf16Pair, COLUMNS, DotGroup, Store, Tiles, panel_product};
 use crate::loops::half_types::narrow_bfloat16;
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
 
-/// Queries of a strip, and of a task at most.
-const ROWS: usize = 12;
-const QUERIES: usize = 64 * ROWS;
+/// Queries of a strip at most, and of a task.
+const ROWS: usize = 16;
+const QUERIES: usize = 768;
 /// Keys that a strip meets at a time.
 const KEYS: usize = 256;
 /// Queries from which on packing keys and values pays off.
@@ -36,10 +36,11 @@ pub(super) fn attention<T: Store<Compute: Activate>>(
     if !serves::<T>() || p.queries < FEWEST || empty {
         return false;
     }
-    let strips = p.queries.div_ceil(ROWS);
+    let strip = strip_rows();
+    let strips = p.queries.div_ceil(strip);
     // Enough tasks for all threads.
     let tasks = (pool.threads() * 4).div_ceil(p.batch * p.heads).clamp(1, strips);
-    let queries = (strips.div_ceil(tasks) * ROWS).min(QUERIES);
+    let queries = (strips.div_ceil(tasks) * strip).min(QUERIES);
     let blocks = p.queries.div_ceil(queries);
     pool.for_each(p.batch * p.heads * blocks, &|task| {
         let (block, rest) = (task % blocks, task / blocks);
@@ -47,6 +48,11 @@ pub(super) fn attention<T: Store<Compute: Activate>>(
         Task { p, k, v, batch: rest / p.heads, head: rest % p.heads }.run(rows, y);
     });
     true
+}
+
+/// Queries of a strip: as many as the rows of a tile, or of the sums that registers hold.
+fn strip_rows() -> usize {
+    if Tiles::available() { ROWS } else { 12 }
 }
 
 /// Whether elements are of the type and the processor has the dot products.
@@ -85,8 +91,9 @@ impl<T: Store> Task<'_, T> {
             pack_keys(self.lines(self.k, kv_head, first..first + keys, p.size), depth, k);
             pack_values(self.lines(self.v, kv_head, first..first + keys, p.v_size), p.v_size, pairs, v);
             let (scores, o) = (bytemuck::cast_slice_mut(scores), bytemuck::cast_slice_mut(o));
-            for row in rows.clone().step_by(ROWS) {
-                let count = ROWS.min(rows.end - row);
+            let (strip, mut tiles) = (strip_rows(), Tiles::new());
+            for row in rows.clone().step_by(strip) {
+                let count = strip.min(rows.end - row);
                 let queries = self.lines(&p.q, self.head, row..row + count, p.size);
                 load_queries(queries, depth, q);
                 let mut running = self.begin();
@@ -97,11 +104,16 @@ impl<T: Store> Task<'_, T> {
                     if p.mask.skips([self.batch, self.head], row..row + count, range, p.keys) {
                         continue;
                     }
-                    let pairs_here = n.div_ceil(2);
+                    let pairs_here = match tiles.serve(count) {
+                        // Whole tiles: values that are missing are 0, and so are their weights then.
+                        true => n.div_ceil(COLUMNS) * COLUMNS / 2,
+                        false => n.div_ceil(2),
+                    };
                     let panels = k[block * depth..].chunks_exact(COLUMNS * depth);
                     for (i, panel) in panels.enumerate().take(n.div_ceil(COLUMNS)) {
                         let out = &mut scores[..count * KEYS];
-                        panel_product(out, (count, KEYS, i * COLUMNS), (q, depth), panel, &[], false);
+                        let place = (count, KEYS, i * COLUMNS);
+                        panel_product(&mut tiles, out, place, (q, depth), panel, &[], false);
                     }
                     for (r, (max, sum)) in running.iter_mut().enumerate().take(count) {
                         let scores = &mut scores[r * KEYS..][..n];
@@ -118,6 +130,7 @@ impl<T: Store> Task<'_, T> {
                         }
                         p.mask.add(self.batch, self.head, row + r, first + block, scores);
                         let weights = &mut weights[r * KEYS / 2..][..KEYS / 2];
+                        weights[n.div_ceil(2)..pairs_here].fill(0);
                         softmax_step(
                             max,
                             sum,
@@ -135,6 +148,7 @@ impl<T: Store> Task<'_, T> {
                         let panel = &panel[block / 2 * COLUMNS..][..pairs_here * COLUMNS];
                         let out = &mut o[..count * width];
                         panel_product(
+                            &mut tiles,
                             out,
                             (count, width, i * COLUMNS),
                             (weights, KEYS / 2),

@@ -51,6 +51,21 @@ impl Fetch {
         let step = size_of_val(next).div_ceil(tiles * depth.max(1));
         Fetch { from: next.as_ptr().cast::<u8>().wrapping_add(tile * depth * step), step }
     }
+
+    /// Where that begins for the lines from one on, and how many lines of the cache it is for so many of them.
+    pub(crate) fn lines(self, from: usize, count: usize) -> (*const u8, usize) {
+        (self.from.wrapping_add(from * self.step), (count * self.step).div_ceil(64))
+    }
+}
+
+/// Writes rows of sums, `COLUMNS` apart, or adds them.
+///
+/// Safety: there are so many rows in `from` and in `out`.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what reads it is of x86-64"))]
+pub(crate) struct AddRows<'a> {
+    pub(crate) out: Sums,
+    pub(crate) from: &'a [u32],
+    pub(crate) rows: usize,
 }
 
 /// The operands of a tile of `R` output channels and some positions of an image.
@@ -96,20 +111,57 @@ impl<const R: usize> MicroKernel for RowsByPanel<'_, R> {
                 }
             }
             for (half, from) in [0, VECTOR].into_iter().enumerate() {
-                if from >= width {
-                    continue;
-                }
-                let mask = match width - from {
-                    VECTOR.. => !0,
-                    rest => (1u16 << rest) - 1,
-                };
+                let Some(mask) = part_mask(width, from) else { continue };
                 for (r, sums) in sums.iter().enumerate() {
-                    let at = at.add(r * columns + from).cast();
-                    let sum = match add {
-                        true => D::add(sums[half], _mm512_maskz_loadu_epi32(mask, at)),
-                        false => sums[half],
-                    };
-                    _mm512_mask_storeu_epi32(at, mask, sum);
+                    store::<D>(at.add(r * columns + from), mask, sums[half], add);
+                }
+            }
+        }
+    }
+}
+
+/// The columns of a vector from one on; `None` where there are none.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn part_mask(width: usize, from: usize) -> Option<u16> {
+    match width.saturating_sub(from) {
+        0 => None,
+        VECTOR.. => Some(!0),
+        rest => Some((1 << rest) - 1),
+    }
+}
+
+/// Writes sums, or adds them.
+///
+/// # Safety
+/// Only inside `DotGroup::run` of `D`; the lanes of the mask are valid.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn store<D: DotGroup>(at: *mut u32, mask: u16, sums: SumVector, add: bool) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let sum = match add {
+            true => D::add(sums, _mm512_maskz_loadu_epi32(mask, at.cast())),
+            false => sums,
+        };
+        _mm512_mask_storeu_epi32(at.cast(), mask, sum);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl MicroKernel for AddRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<D: DotGroup>(self) {
+        let AddRows { out: Sums { at, columns, width, add }, from, rows } = self;
+        for (r, from) in from.chunks_exact(COLUMNS).enumerate().take(rows) {
+            for start in [0, VECTOR] {
+                let Some(mask) = part_mask(width, start) else { continue };
+                // SAFETY: a row has two vectors; the mask leaves out what lies beyond a row of `out`.
+                unsafe {
+                    let sums = _mm512_loadu_si512(from[start..].as_ptr().cast());
+                    store::<D>(at.add(r * columns + start), mask, sums, add);
                 }
             }
         }
@@ -202,6 +254,15 @@ pub(crate) unsafe fn column_sums<D: DotGroup>(
 
 #[cfg(not(target_arch = "x86_64"))]
 impl<const R: usize> MicroKernel for RowsByPanel<'_, R> {
+    type Output = ();
+
+    unsafe fn run<D: DotGroup>(self) {
+        missing(self)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl MicroKernel for AddRows<'_> {
     type Output = ();
 
     unsafe fn run<D: DotGroup>(self) {

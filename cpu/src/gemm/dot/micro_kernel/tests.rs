@@ -1,5 +1,6 @@
 //! Every micro-kernel that this machine has, against the definition.
 
+use super::super::amx::Tiles;
 use super::super::isa::{Bf16Pair, COLUMNS, Int8x4, VECTOR};
 use super::*;
 
@@ -21,7 +22,7 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
         let (a, b) = (&a[i * W::COUNT..], &b[j * W::COUNT..]);
         (0..W::COUNT).map(|k| i64::from(a[k]) * i64::from(b[k])).sum()
     };
-    for depth in [1, 2, 7, 64] {
+    for depth in [1, 2, 7, 33, 64, 1100] {
         // Rows times a panel, twice: written and added.
         let ((a, aw), (b, bw)) = (dot_groups(3 * depth, 1, false), dot_groups(COLUMNS * depth, 2, true));
         for width in [1, 16, 19, 32] {
@@ -40,6 +41,7 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
                 assert_eq!(value(sum), 2 * want, "{depth} {width} {i}");
             }
         }
+        by_tiles::<W>(depth, &dot_groups, &dot, &value);
         // A tile of an image, the last vector of 3 dot groups.
         let (image, image_groups) = dot_groups(depth * 2 + VECTOR + 3, 3, false);
         let (panel, panel_groups) = dot_groups(depth * 8, 4, true);
@@ -68,6 +70,40 @@ fn check<W: DotGroup>(pack: impl Fn(&[i32], bool) -> u32, value: impl Fn(u32) ->
         for (r, sums) in out.iter().enumerate() {
             let want: i64 = (0..depth).map(|p| dot(&column, p, &panel, p * 8 + r)).sum();
             assert_eq!(value(sums[0]), want + r as i64);
+        }
+    }
+}
+
+/// Rows times a panel by tiles, twice: written and added. Rows and columns beyond those asked for stay as they are.
+fn by_tiles<W: DotGroup>(
+    depth: usize,
+    dot_groups: &impl Fn(usize, usize, bool) -> (Vec<i32>, Vec<u32>),
+    dot: &impl Fn(&[i32], usize, &[i32], usize) -> i64,
+    value: &impl Fn(u32) -> i64,
+) {
+    let mut tiles = Tiles::new();
+    if !tiles.serve(32) {
+        println!("skipped: this processor has no tiles, or they are not to be used");
+        return;
+    }
+    let (most, pitch) = (32, 37);
+    let ((a, aw), (b, bw)) = (dot_groups(most * depth, 6, false), dot_groups(COLUMNS * depth, 7, true));
+    for (rows, width) in [(1, 32), (3, 1), (16, 32), (16, 17), (17, 32), (31, 16), (32, 31), (32, 32)] {
+        let mut out = vec![u32::MAX; most * pitch];
+        for add in [false, true] {
+            let sums = Sums { at: out.as_mut_ptr(), columns: pitch, width, add };
+            let fetch = Fetch::part(&bw, 0, 1, depth);
+            // SAFETY: operands of these extents.
+            unsafe { tiles.rows_by_panel::<W>(sums, (aw.as_ptr(), depth), rows, &bw, fetch) };
+        }
+        for (i, &sum) in out.iter().enumerate() {
+            let (r, j) = (i / pitch, i % pitch);
+            if r >= rows || j >= width {
+                assert_eq!(sum, u32::MAX, "{depth} {rows} {width} {i}");
+                continue;
+            }
+            let want: i64 = (0..depth).map(|p| dot(&a, r * depth + p, &b, p * COLUMNS + j)).sum();
+            assert_eq!(value(sum), 2 * want, "{depth} {rows} {width} {i}");
         }
     }
 }
