@@ -1,8 +1,7 @@
 //! Which vector instructions kernels use: the best that the processor has, or fewer when the environment variable
 //! `RUKH_CPU_ISA` says so. It is for tests and benchmarks on machines with more than their users have.
 //!
-//! Two crates choose for themselves and are not limited: `rten-gemm` for products of floats neither of which is a
-//! constant, and `rten-vecmath` for elementwise functions.
+//! A crate chooses for itself and is not limited: `rten-gemm`, for products of floats neither of which is a constant.
 
 use std::sync::OnceLock;
 

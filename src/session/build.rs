@@ -236,6 +236,10 @@ impl Target for NodesOf<'_> {
         self.on_device
     }
 
+    fn reads_columns(&self) -> bool {
+        !self.on_device
+    }
+
     fn keeps_floats(&self) -> bool {
         self.precision == ElementType::F32
     }

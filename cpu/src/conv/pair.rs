@@ -11,7 +11,7 @@ use super::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
 use super::depthwise::plane::{OutputPlanes, PlaneLayout};
 use super::direct::panels::{Panels, panel_rows};
 use super::direct::products::Products;
-use super::direct::tile::Block;
+use super::direct::tile::{Block, Pieces};
 use crate::gemm::VECTOR;
 use crate::isa::Dispatch;
 use crate::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
@@ -243,6 +243,8 @@ impl Pair<'_> {
         let size = taps.len() * area;
         let first = Block {
             panels: self.weights.panels.from(0, rows.start),
+            pieces: Pieces::ALL,
+            origin: 0,
             panel: self.weights.panels.size(),
             taps,
             planes: &self.x[image * size..][positions.start..size],

@@ -1,10 +1,11 @@
 //! Activation functions over a row of floats.
 
 use num_traits::Float;
-use rten_simd::SimdUnaryOp;
 
 use super::few_rows::{self, Rows};
 use crate::isa::Dispatch;
+use crate::loops::exponential::{Sigmoid, Softplus, Swish, Tanh, TanhGelu};
+use crate::loops::map::apply;
 use crate::loops::vector;
 use crate::operators::unary::function;
 use crate::ops::activation::Activation;
@@ -50,6 +51,11 @@ pub(crate) trait Activate: Float + 'static {
         values.iter_mut().for_each(|x| *x = *x / (one + (-*x).exp()));
     }
 
+    /// In the form that does not overflow.
+    fn softplus(values: &mut [Self]) {
+        values.iter_mut().for_each(|x| *x = x.max(Self::zero()) + (-x.abs()).exp().ln_1p());
+    }
+
     fn gelu(values: &mut [Self], tanh: bool);
 }
 
@@ -91,21 +97,25 @@ impl Activate for f32 {
     }
 
     fn sigmoid(values: &mut [f32]) {
-        rten_vecmath::Sigmoid {}.map_mut(values);
+        apply(&Sigmoid, values);
     }
 
     fn tanh_all(values: &mut [f32]) {
-        rten_vecmath::Tanh {}.map_mut(values);
+        apply(&Tanh, values);
     }
 
     fn silu(values: &mut [f32]) {
-        rten_vecmath::Silu {}.map_mut(values);
+        apply(&Swish { alpha: 1.0 }, values);
+    }
+
+    fn softplus(values: &mut [f32]) {
+        apply(&Softplus, values);
     }
 
     fn gelu(values: &mut [f32], tanh: bool) {
         match tanh {
-            true => rten_vecmath::ApproxGelu {}.map_mut(values),
-            false => vector::Gelu.map_mut(values),
+            true => apply(&TanhGelu, values),
+            false => apply(&vector::Gelu, values),
         }
     }
 }
@@ -157,8 +167,7 @@ pub(crate) fn activate<F: Activate>(activation: Activation, values: &mut [F]) {
             each(values, |x| if x < zero { alpha * x.exp_m1() } else { x });
         }
         Activation::Softsign => each(values, |x| x / (one + x.abs())),
-        // In the form that does not overflow.
-        Activation::Softplus => each(values, |x| x.max(zero) + (-x.abs()).exp().ln_1p()),
+        Activation::Softplus => F::softplus(values),
     }
 }
 

@@ -18,12 +18,11 @@ use std::ops::Range;
 
 use half::slice::HalfFloatSliceExt;
 
-use rten_simd::SimdUnaryOp;
-
 use super::activation::activate;
 use super::compute::Compute;
 use super::shape::Offsets;
 use crate::loops::half_types::{narrow, narrow_bfloat16, widen, widen_bfloat16, widened};
+use crate::loops::map::apply;
 use crate::loops::parallel::Parts;
 use crate::loops::simd::{Loop, widest};
 use crate::loops::vector::RoughGelu;
@@ -156,7 +155,7 @@ store_half!(
 /// As exactly as bfloat16 numbers need it.
 fn activate_roughly(activation: Activation, values: &mut [f32]) {
     match activation {
-        Activation::Gelu { tanh: false } => RoughGelu.map_mut(values),
+        Activation::Gelu { tanh: false } => apply(&RoughGelu, values),
         _ => activate(activation, values),
     }
 }

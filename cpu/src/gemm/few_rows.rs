@@ -72,7 +72,13 @@ pub(super) fn plain_sums<C: Float>(weights: &[C], many: Rows<'_, C>, few: &mut [
 /// As `plain_dots`, with vectors.
 pub(super) fn dots(few: &[f32], many: Rows<'_, f32>, out: &mut [f32]) {
     many.check(few, out);
-    Dots { few, many, out }.widest();
+    Dots { few, many, out, add: false }.widest();
+}
+
+/// As `dots`, added to what is there.
+pub(super) fn add_dots(few: &[f32], many: Rows<'_, f32>, out: &mut [f32]) {
+    many.check(few, out);
+    Dots { few, many, out, add: true }.widest();
 }
 
 /// As `plain_sums`, with vectors.
@@ -85,6 +91,7 @@ struct Dots<'a> {
     few: &'a [f32],
     many: Rows<'a, f32>,
     out: &'a mut [f32],
+    add: bool,
 }
 
 impl SimdOp for Dots<'_> {
@@ -96,24 +103,24 @@ impl SimdOp for Dots<'_> {
         let mut row = 0;
         while row < rows {
             row += match rows - row {
-                1 => self.some::<I, 1>(isa, row),
-                2 | 3 => self.some::<I, 2>(isa, row),
-                _ => self.some::<I, ROWS>(isa, row),
+                1 => self.some::<I, 1, 4>(isa, row),
+                2 | 3 => self.some::<I, 2, 2>(isa, row),
+                _ => self.some::<I, ROWS, 2>(isa, row),
             };
         }
     }
 }
 
 impl Dots<'_> {
-    /// `R` rows from `first` on, with two of the many at a time.
+    /// `R` rows from `first` on, with `N` of the many at a time.
     #[inline(always)]
-    fn some<I: Isa, const R: usize>(&mut self, isa: I, first: usize) -> usize {
-        let pairs = self.many.count / 2 * 2;
-        for i in (0..pairs).step_by(2) {
-            self.with::<I, R, 2>(isa, first, i);
+    fn some<I: Isa, const R: usize, const N: usize>(&mut self, isa: I, first: usize) -> usize {
+        let whole = self.many.count / N * N;
+        for i in (0..whole).step_by(N) {
+            self.with::<I, R, N>(isa, first, i);
         }
-        if pairs < self.many.count {
-            self.with::<I, R, 1>(isa, first, pairs);
+        for i in whole..self.many.count {
+            self.with::<I, R, 1>(isa, first, i);
         }
         R
     }
@@ -149,7 +156,8 @@ impl Dots<'_> {
                 for at in whole..size {
                     sum += few[r * size + at] * many[n][at];
                 }
-                self.out[(first + r) * count + i + n] = sum;
+                let out = &mut self.out[(first + r) * count + i + n];
+                *out = if self.add { *out + sum } else { sum };
             }
         }
     }

@@ -36,7 +36,7 @@ fn transpose(x: &[f64], batch: usize, rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-const SIZES: [(usize, usize, usize, usize); 9] = [
+const SIZES: [(usize, usize, usize, usize); 12] = [
     (1, 1, 1, 1),
     (2, 3, 5, 7),
     (1, 1, 700, 300),
@@ -46,6 +46,10 @@ const SIZES: [(usize, usize, usize, usize); 9] = [
     (1, 5, 6, 0),
     (1, 0, 6, 3),
     (1, 1000, 33, 64),
+    // Few rows, whose products with contiguous columns are dot products.
+    (3, 1, 9, 64),
+    (2, 4, 37, 150),
+    (1, 2, 130, 300),
 ];
 
 fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: impl Fn(f64) -> C + Copy) {

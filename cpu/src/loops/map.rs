@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use rten_simd::SimdUnaryOp;
+use rten_simd::ops::BitOps;
+use rten_simd::{Isa, SimdOp, SimdUnaryOp};
 
 use crate::ops::OpError;
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
@@ -10,6 +11,7 @@ use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 use super::half_types as halves;
 use super::parallel::{GRAIN, split_mut};
 use super::simd::{Loop, run};
+use crate::isa::Dispatch;
 use crate::kernel::{Kernel, KernelContext};
 
 /// A function of one element, applied to many.
@@ -70,15 +72,47 @@ pub(crate) struct Vector<Op>(pub(crate) Op);
 
 impl<Op: SimdUnaryOp<f32> + Send + Sync> Function<f32> for Vector<Op> {
     fn map(&self, x: &[f32], y: &mut [f32]) {
-        // In pieces that stay in the first-level cache between the copy and the function.
-        for (x, y) in x.chunks(2048).zip(y.chunks_mut(2048)) {
-            y.copy_from_slice(x);
-            self.0.map_mut(y);
-        }
+        assert_eq!(x.len(), y.len(), "an element for each element");
+        Vectors { f: &self.0, x: x.as_ptr(), y: y.as_mut_ptr(), len: y.len() }.widest();
     }
 
     fn map_mut(&self, x: &mut [f32]) {
-        self.0.map_mut(x);
+        apply(&self.0, x);
+    }
+}
+
+/// Applies a function over vectors to each element.
+pub(crate) fn apply<Op: SimdUnaryOp<f32>>(f: &Op, x: &mut [f32]) {
+    Vectors { f, x: x.as_ptr(), y: x.as_mut_ptr(), len: x.len() }.widest();
+}
+
+/// `y[i] = f(x[i])` for `len` elements. One body serves both: what is read and what is written may be the same.
+struct Vectors<'a, Op> {
+    f: &'a Op,
+    x: *const f32,
+    y: *mut f32,
+    len: usize,
+}
+
+impl<Op: SimdUnaryOp<f32>> SimdOp for Vectors<'_, Op> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let ops = isa.f32();
+        let Vectors { f, x, y, len } = self;
+        let whole = len / ops.len() * ops.len();
+        // SAFETY: those who made it give `len` elements that are read, and as many that nothing else reads or writes.
+        // Each vector is read before it is written. The mask has the elements that are left.
+        unsafe {
+            for i in (0..whole).step_by(ops.len()) {
+                ops.store_ptr(f.eval(isa, ops.load_ptr(x.add(i))), y.add(i));
+            }
+            if whole < len {
+                let mask = ops.first_n_mask(len - whole);
+                ops.store_ptr_mask(f.eval(isa, ops.load_ptr_mask(x.add(whole), mask)), y.add(whole), mask);
+            }
+        }
     }
 }
 

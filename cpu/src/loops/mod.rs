@@ -5,6 +5,7 @@
 pub(super) mod avx2;
 pub(super) mod broadcast;
 pub(super) mod convert;
+pub(super) mod exponential;
 pub(super) mod half_types;
 pub(super) mod item;
 pub(super) mod map;
@@ -22,6 +23,7 @@ pub(super) mod scratch;
 pub(super) mod simd;
 pub(super) mod statistics;
 pub(super) mod strided;
+pub(super) mod transpose;
 pub(super) mod vector;
 pub(super) mod widen;
 pub(super) mod zip;

@@ -56,6 +56,11 @@ impl<'a, T> Parts<'a, T> {
         self.len
     }
 
+    /// The first element. What is written through it must be under the promise of `get`.
+    pub(crate) fn start(&self) -> *mut T {
+        self.start
+    }
+
     /// The elements of `range`, which must lie inside; checked.
     ///
     /// # Safety

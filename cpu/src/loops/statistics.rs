@@ -1,8 +1,9 @@
 //! Sums, moments and exponentials of runs of floats: what softmax and normalisations are made of.
 
-use rten_simd::SimdUnaryOp;
-use rten_vecmath::{Exp, MaxNum, Sum, SumSquare, SumSquareSub};
+use rten_vecmath::{MaxNum, Sum, SumSquare, SumSquareSub};
 
+use super::exponential::Exp;
+use super::map::apply;
 use super::simd::{Loop, widest};
 use super::widen::{RUN, Widen};
 use crate::isa::Dispatch;
@@ -42,7 +43,7 @@ impl Real for f32 {
         MaxNum::new(x).widest()
     }
     fn exp_all(x: &mut [Self]) {
-        Exp {}.map_mut(x);
+        apply(&Exp, x);
     }
 }
 

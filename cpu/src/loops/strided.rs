@@ -10,6 +10,7 @@ use crate::threads::Pool;
 
 use super::item::Item;
 use super::parallel::{GRAIN, Parts, split_mut};
+use super::transpose::{Block, FEW, edge};
 
 type Dims<T> = SmallVec<[T; 8]>;
 
@@ -21,8 +22,8 @@ pub(crate) struct Strided {
     offset: usize,
 }
 
-/// The edge of a block that is transposed at once: 64 bytes of 4-byte elements on either side.
-const BLOCK: usize = 16;
+/// Elements of a block of few rows or columns.
+const THIN: usize = 4096;
 
 impl Strided {
     /// Every position must lie inside the input.
@@ -72,6 +73,7 @@ impl Strided {
                 match stride {
                     1 => row.clone_from_slice(&input[start..start + inner]),
                     0 => row.fill(input[start].clone()),
+                    2 => every_second(&input[start..], row),
                     _ => {
                         let mut at = start as isize;
                         for y in row {
@@ -93,70 +95,47 @@ impl Strided {
         let stride = self.strides[last] as usize;
         let middle: usize = self.dims[t + 1..last].iter().product();
         let outer: usize = self.dims[..t].iter().product();
-        let row_size = middle * inner;
-        let blocks = rows.div_ceil(BLOCK);
+        // The few columns or rows of a thin block are contiguous in the whole.
+        let block = if inner <= FEW { THIN / inner } else { edge::<T>() };
+        let piece = if rows <= FEW { THIN / rows } else { inner };
+        let (blocks, pieces) = (rows.div_ceil(block), inner.div_ceil(piece));
+        let dims = |own: &[usize]| [&self.dims[..t], &[own[0]], &self.dims[t + 1..last], &[own[1]]].concat();
+        let dims = dims(&[blocks, pieces]);
+        let (before, after) = (&self.strides[..t], &self.strides[t + 1..last]);
+        let strides = [before, &[block as isize], after, &[(piece * stride) as isize]].concat();
         let parts = Parts::new(output);
-        let grain = (GRAIN / (BLOCK * row_size).max(1)).max(1);
-        pool.split(outer * blocks, grain, |units| {
+        let grain = (GRAIN / (block.min(rows) * piece.min(inner))).max(1);
+        pool.split(outer * blocks * middle * pieces, grain, |units| {
+            let mut walk = Walk::new(&dims, &strides, self.offset, units.start);
             for unit in units {
-                let (o, b) = (unit / blocks, unit % blocks);
-                let first = b * BLOCK;
-                let count = BLOCK.min(rows - first);
-                let begin = (o * rows + first) * row_size;
-                // SAFETY: each unit writes rows of its own.
-                let part = unsafe { parts.get(begin..begin + count * row_size) };
-                let base = Walk::new(&self.dims[..t], &self.strides[..t], self.offset, o).position + first;
-                let mut walk = Walk::new(&self.dims[t + 1..last], &self.strides[t + 1..last], base, 0);
-                for m in 0..middle {
-                    transpose_block(
-                        &input[walk.position..],
-                        stride,
-                        &mut part[m * inner..],
-                        row_size,
-                        count,
-                        inner,
-                    );
-                    walk.next();
-                }
+                let (rest, p) = (unit / pieces, unit % pieces);
+                let (rest, m) = (rest / middle, rest % middle);
+                let (o, b) = (rest / blocks, rest % blocks);
+                let block = Block {
+                    input: &input[walk.position..],
+                    stride,
+                    output: &parts,
+                    at: ((o * rows + b * block) * middle + m) * inner + p * piece,
+                    row_size: middle * inner,
+                    rows: block.min(rows - b * block),
+                    columns: piece.min(inner - p * piece),
+                };
+                // SAFETY: each unit writes elements of its own.
+                unsafe { block.transpose() };
+                walk.next();
             }
         });
     }
 }
 
-/// `output[r·row_size + i] = input[i·stride + r]` for `r < rows`, `i < inner`.
-fn transpose_block<T: Item>(
-    input: &[T],
-    stride: usize,
-    output: &mut [T],
-    row_size: usize,
-    rows: usize,
-    inner: usize,
-) {
-    let mut from = 0;
-    while from < inner {
-        let count = BLOCK.min(inner - from);
-        if rows == BLOCK && count == BLOCK {
-            // The full block reads whole cache lines through arrays, without checks inside.
-            let mut lines: [&[T]; BLOCK] = [&[]; BLOCK];
-            for (i, line) in lines.iter_mut().enumerate() {
-                *line = &input[(from + i) * stride..][..BLOCK];
-            }
-            for r in 0..BLOCK {
-                let row = &mut output[r * row_size + from..][..BLOCK];
-                for (y, line) in row.iter_mut().zip(&lines) {
-                    *y = line[r].clone();
-                }
-            }
-        } else {
-            for r in 0..rows {
-                let row = &mut output[r * row_size + from..][..count];
-                for (i, y) in row.iter_mut().enumerate() {
-                    *y = input[(from + i) * stride + r].clone();
-                }
-            }
-        }
-        from += count;
+/// Pairs are loaded as vectors, single elements at a stride are not.
+fn every_second<T: Item>(input: &[T], row: &mut [T]) {
+    let (pairs, rest) = input.as_chunks::<2>();
+    let (whole, end) = row.split_at_mut(pairs.len().min(row.len()));
+    for (y, pair) in whole.iter_mut().zip(pairs) {
+        y.clone_from(&pair[0]);
     }
+    end.iter_mut().zip(rest).for_each(|(y, x)| y.clone_from(x));
 }
 
 /// Walks positions in row-major order of `dims` without dividing at every step.
@@ -221,9 +200,23 @@ mod tests {
     }
 
     #[test]
+    fn every_second_element() {
+        let pool = Pool::new(1);
+        for (dims, strides, offset) in [([5, 7], [14, 2], 0), ([5, 7], [14, 2], 1), ([3, 4], [-20, 2], 50)] {
+            let input: Vec<[u8; 4]> = (0..70u32).map(u32::to_ne_bytes).collect();
+            let mut output = vec![[0; 4]; dims[0] * dims[1]];
+            Strided::new(&dims, &strides, offset).run(&pool, &input, &mut output);
+            let at = |i: usize| {
+                offset as isize + (i / dims[1]) as isize * strides[0] + (i % dims[1]) as isize * strides[1]
+            };
+            assert_eq!(output, (0..output.len()).map(|i| input[at(i) as usize]).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn every_path_agrees_with_plain_indexing() {
         let pool = Pool::new(2);
-        let cases: [(&[usize], &[usize]); 7] = [
+        let cases: [(&[usize], &[usize]); 19] = [
             (&[37, 53], &[1, 0]),
             (&[2, 3, 40, 20], &[0, 3, 1, 2]),
             (&[2, 40, 20, 3], &[3, 0, 2, 1]),
@@ -231,12 +224,41 @@ mod tests {
             (&[300, 300], &[1, 0]),
             (&[3, 1, 2], &[1, 2, 0]),
             (&[0, 3], &[1, 0]),
+            // Squares of eight and of four, whole and with a rest, and what is smaller than one.
+            (&[16, 8], &[1, 0]),
+            (&[9, 15], &[1, 0]),
+            (&[7, 5], &[1, 0]),
+            (&[3, 5], &[1, 0]),
+            (&[2, 7, 5, 11], &[0, 2, 3, 1]),
+            // Few columns: from planes to pixels, and depth to space.
+            (&[3, 5000], &[1, 0]),
+            (&[2, 2, 2, 3, 5, 7], &[0, 3, 4, 1, 5, 2]),
+            (&[4, 3, 70], &[1, 2, 0]),
+            // Few rows: from pixels to planes, and space to depth.
+            (&[5000, 3], &[1, 0]),
+            (&[2, 3, 4, 2, 6, 2], &[0, 3, 5, 1, 2, 4]),
+            (&[1, 3, 2, 4, 3, 4], &[0, 1, 3, 5, 2, 4]),
+            (&[2, 2100, 2], &[0, 2, 1]),
         ];
         for (shape, perm) in cases {
             let count = shape.iter().product::<usize>();
-            let input: Vec<[u8; 4]> = (0..count as u32).map(u32::to_ne_bytes).collect();
-            let mut output = vec![[0; 4]; count];
-            Strided::permuted(shape, perm).run(&pool, &input, &mut output);
+            let words: Vec<[u8; 4]> = (0..count as u32).map(u32::to_ne_bytes).collect();
+            every_element(&pool, shape, perm, &words);
+            let halves: Vec<[u8; 2]> = (0..count).map(|i| (i as u16).to_ne_bytes()).collect();
+            every_element(&pool, shape, perm, &halves);
+            every_element(&pool, shape, perm, &(0..count).map(|i| [i as u8]).collect::<Vec<_>>());
+            every_element(&pool, shape, perm, &(0..count as u64).map(u64::to_ne_bytes).collect::<Vec<_>>());
+            every_element(&pool, shape, perm, &(0..count).map(|i| i.to_string()).collect::<Vec<_>>());
+        }
+
+        fn every_element<T: Item + PartialEq + std::fmt::Debug>(
+            pool: &Pool,
+            shape: &[usize],
+            perm: &[usize],
+            input: &[T],
+        ) {
+            let mut output = vec![T::default(); input.len()];
+            Strided::permuted(shape, perm).run(pool, input, &mut output);
             let strides = strides_of(shape);
             let dims: Vec<usize> = perm.iter().map(|&p| shape[p]).collect();
             for (i, y) in output.iter().enumerate() {

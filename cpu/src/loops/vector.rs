@@ -4,7 +4,6 @@ use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
 use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
 use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
-use rten_vecmath::Elu;
 
 /// The error function, within 2 ulp.
 #[derive(Default)]
@@ -33,9 +32,10 @@ const FAR: [f32; 8] = [
     -2.116_190_6e-5,
 ];
 
-/// `erf(|x|) / |x| − 1` (right below SPLIT) and `erfc(|x|)` (right above).
+/// `erf(|x|) / |x| − 1` (right below SPLIT) and two factors of `erfc(|x|)` (right above; not 0 beyond 4, but less than half of
+/// what 1 is apart from the next number).
 #[inline(always)]
-fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
+fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, (I::F32, I::F32)) {
     let ops = isa.f32();
     let square = ops.mul(x, x);
     let mut near = ops.splat(NEAR[5]);
@@ -47,8 +47,7 @@ fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     for i in (0..7).rev() {
         far = ops.mul_add(far, t, ops.splat(FAR[i]));
     }
-    let beyond = ops.ge(t, ops.splat(4.0));
-    (near, ops.select(ops.zero(), exp_below_zero(isa, far), beyond))
+    (near, exp_factors(isa, far))
 }
 
 /// `(exp(r) − 1 − r) / r²`, a minimax fit on [−log(2)/2, log(2)/2]; relative error of the exponential 3e-9.
@@ -56,9 +55,9 @@ const EXP: [f32; 5] = [4.999_999_4e-1, 1.666_652e-1, 4.166_839_3e-2, 8.368_781e-
 /// log(2), in a part that has few digits and the rest.
 const LOG_2: [f32; 2] = [6.931_457_5e-1, 1.428_606_8e-6];
 /// Below -86.99 the exponential is taken for 0, while it is still a normal number. Its power of two has no bits left there.
-const LOWEST: f32 = -87.3;
+pub(super) const LOWEST: f32 = -87.3;
 /// Added to a small float it leaves the nearest whole number in the lowest bits.
-const ROUND: f32 = 12_582_912.0;
+pub(super) const ROUND: f32 = 12_582_912.0;
 
 /// What is added to the exponent of a power of two that is half as large.
 const BIAS: f32 = 126.0;
@@ -71,17 +70,29 @@ pub(crate) fn exp_factors<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     // those of negative numbers.
     let biased = ops.splat(ROUND + BIAS);
     let rounded = ops.mul_add(x, ops.splat(LOG2_E), biased);
-    let k = ops.sub(rounded, biased);
-    let r = ops.mul_add(k, ops.splat(-LOG_2[0]), x);
-    let r = ops.mul_add(k, ops.splat(-LOG_2[1]), r);
-    let mut y = ops.splat(2.0 * EXP[4]);
-    for i in (0..4).rev() {
-        y = ops.mul_add(y, r, ops.splat(2.0 * EXP[i]));
-    }
-    let two = ops.splat(2.0);
-    let y = ops.mul_add(ops.mul_add(y, r, two), r, two);
+    let y = rest::<I, 2>(isa, x, ops.sub(rounded, biased));
     let power: I::I32 = ints.shift_left::<23>(rounded.reinterpret_cast());
     (y, power.reinterpret_cast())
+}
+
+/// `exp(x − k·log(2))` of what is at most half of log(2) away from `k` times it.
+#[inline(always)]
+pub(super) fn exp_of_rest<I: Isa>(isa: I, x: I::F32, k: I::F32) -> I::F32 {
+    rest::<I, 1>(isa, x, k)
+}
+
+/// The same, so many times.
+#[inline(always)]
+fn rest<I: Isa, const TIMES: i32>(isa: I, x: I::F32, k: I::F32) -> I::F32 {
+    let (ops, times) = (isa.f32(), TIMES as f32);
+    let r = ops.mul_add(k, ops.splat(-LOG_2[0]), x);
+    let r = ops.mul_add(k, ops.splat(-LOG_2[1]), r);
+    let mut y = ops.splat(times * EXP[4]);
+    for i in (0..4).rev() {
+        y = ops.mul_add(y, r, ops.splat(times * EXP[i]));
+    }
+    let times = ops.splat(times);
+    ops.mul_add(ops.mul_add(y, r, times), r, times)
 }
 
 /// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below -86.99.
@@ -95,31 +106,15 @@ pub(crate) fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     ops.mul(y, power)
 }
 
-/// `gamma · x`, below zero `gamma · alpha · (exp(x) − 1)`.
-pub(crate) struct Selu {
-    pub(crate) alpha: f32,
-    pub(crate) gamma: f32,
-}
-
-impl SimdUnaryOp<f32> for Selu {
-    #[inline(always)]
-    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
-        let ops = isa.f32();
-        ops.mul(Elu { alpha: self.alpha }.eval(isa, x), ops.splat(self.gamma))
-    }
-}
-
 impl SimdUnaryOp<f32> for Erf {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
         let ops = isa.f32();
-        let (near, erfc) = parts(isa, x);
+        let (near, (exp, power)) = parts(isa, x);
         let near = ops.mul_add(near, x, x);
-        let far = ops.sub(ops.one(), erfc);
-        let far = ops.select(ops.neg(far), far, ops.lt(x, ops.zero()));
-        let result = ops.select(near, far, ops.lt(ops.abs(x), ops.splat(SPLIT)));
-        // NaN fails every comparison above and would come out as a number.
-        ops.select(result, x, ops.eq(x, x))
+        let far = ops.or(ops.mul_sub_from(exp, power, ops.one()), ops.and(x, ops.splat(-0.0)));
+        // NaN fails the comparison, and is NaN near zero.
+        ops.select(far, near, ops.ge(ops.abs(x), ops.splat(SPLIT)))
     }
 }
 
@@ -127,17 +122,21 @@ impl SimdUnaryOp<f32> for Gelu {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
         let ops = isa.f32();
+        // −∞·0 is NaN, where the limit is 0. The operands in this order let NaN through.
+        let lowest = ops.splat(f32::MIN);
+        let x = if ops.len() >= 8 { ops.max(lowest, x) } else { ops.select(lowest, x, ops.lt(x, lowest)) };
         let t = ops.mul(x, ops.splat(FRAC_1_SQRT_2));
-        let (near, erfc) = parts(isa, t);
+        let size = ops.abs(t);
+        let (near, (exp, power)) = parts(isa, t);
         // 2·Φ(x) = 1 + erf(t); for negative t that is erfc(|t|), which does not cancel.
         let near = ops.add(ops.one(), ops.mul_add(near, t, t));
-        let far = ops.select(erfc, ops.sub(ops.splat(2.0), erfc), ops.lt(x, ops.zero()));
-        let twice = ops.select(near, far, ops.lt(ops.abs(t), ops.splat(SPLIT)));
-        // −∞·0 is NaN, where the limit is 0.
-        let result = ops.mul(ops.mul(x, ops.splat(0.5)), twice);
-        let lowest = ops.lt(x, ops.splat(f32::MIN));
-        let result = ops.select(ops.neg(ops.zero()), result, lowest);
-        ops.select(result, x, ops.eq(x, x))
+        let erfc = ops.select(ops.zero(), ops.mul(exp, power), ops.ge(size, ops.splat(4.0)));
+        let sign = ops.and(x, ops.splat(-0.0));
+        let negated = ops.xor(ops.xor(erfc, sign), ops.splat(-0.0));
+        let far = ops.add(ops.select(ops.zero(), ops.splat(2.0), ops.lt(x, ops.zero())), negated);
+        // NaN fails the comparison, and is NaN near zero.
+        let twice = ops.select(far, near, ops.ge(size, ops.splat(SPLIT)));
+        ops.mul(ops.mul(x, ops.splat(0.5)), twice)
     }
 }
 

@@ -151,18 +151,23 @@ fn build_clip(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 
 /// A type that can be limited.
 trait Bound: Copy + PartialOrd + Send + Sync {
+    /// Bounds that limit nothing.
+    const NONE: (Self, Self);
+
     /// A bound given as an attribute.
     fn bound(x: f32) -> Self;
 }
 
 macro_rules! bounds {
-    ($($ty:ty),*) => {$(
+    ($least:ident to $most:ident: $($ty:ty),*) => {$(
         impl Bound for $ty {
+            const NONE: (Self, Self) = (<$ty>::$least, <$ty>::$most);
             fn bound(x: f32) -> Self { x as $ty }
         }
     )*};
 }
-bounds!(f32, f64, i8, i16, i32, i64, u8, u16, u32, u64);
+bounds!(NEG_INFINITY to INFINITY: f32, f64);
+bounds!(MIN to MAX: i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// Limits elements; bounds that are inputs have precedence. NaN stays, and where the lower bound
 /// exceeds the upper one, the upper one is the result.
@@ -181,14 +186,19 @@ impl<T: Widen<Wide: Bound>> Kernel for Limit<T> {
         let Some(output) = &mut outputs[0] else { return Ok(()) };
         let x = inputs[0].map(|x| x.slice::<T>());
         let bound = |i: usize| inputs.get(i).copied().flatten()?.slice::<T>().first().map(|b| b.up());
-        let (min, max) = (bound(1).or(self.min), bound(2).or(self.max));
+        let (least, most) = <T::Wide as Bound>::NONE;
+        let min = bound(1).or(self.min).unwrap_or(least);
+        let max = bound(2).or(self.max).unwrap_or(most);
         split_mut(cx.pool, output.slice::<T>(), 1, GRAIN, |range, part| {
-            let mut buffer = [T::Wide::default(); RUN];
+            let (mut own, mut other) = ([T::Wide::default(); RUN], [T::Wide::default(); RUN]);
             for (i, y) in part.chunks_mut(RUN).enumerate() {
-                if let Some(x) = x {
-                    y.copy_from_slice(&x[range.start + i * RUN..][..y.len()]);
+                match x {
+                    Some(x) => {
+                        let x = T::load(&x[range.start + i * RUN..][..y.len()], &mut other);
+                        T::store(y, &mut own, |y| widest(Clamp { x: Some(x), y, min, max }));
+                    }
+                    None => T::update(y, &mut own, |y| widest(Clamp { x: None, y, min, max })),
                 }
-                T::update(y, &mut buffer, |y| widest(Clamp { y, min, max }));
             }
         });
         Ok(())
@@ -199,21 +209,25 @@ impl<T: Widen<Wide: Bound>> Kernel for Limit<T> {
     }
 }
 
+/// Without `x`, `y` holds it.
 struct Clamp<'a, W> {
+    x: Option<&'a [W]>,
     y: &'a mut [W],
-    min: Option<W>,
-    max: Option<W>,
+    min: W,
+    max: W,
 }
 
 impl<W: Bound> Loop for Clamp<'_, W> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        if let Some(min) = self.min {
-            self.y.iter_mut().for_each(|y| *y = if *y < min { min } else { *y });
-        }
-        if let Some(max) = self.max {
-            self.y.iter_mut().for_each(|y| *y = if *y > max { max } else { *y });
+        let limited = |x: W| {
+            let x = if x < self.min { self.min } else { x };
+            if x > self.max { self.max } else { x }
+        };
+        match self.x {
+            Some(x) => self.y.iter_mut().zip(x).for_each(|(y, &x)| *y = limited(x)),
+            None => self.y.iter_mut().for_each(|y| *y = limited(*y)),
         }
     }
 }

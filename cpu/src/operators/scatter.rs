@@ -77,10 +77,12 @@ impl Plan {
         let indices = Ints::required(indices, "indices")?;
         match self {
             Plan::Elements(plan) => {
-                indices.check(plan.axis_length)?;
-                plan.walk(indices, 0..plan.row_count(), |i, position| {
+                let inside = plan.walk(indices, 0..plan.row_count(), |i, position| {
                     combine(&mut output[position], &updates[i])
                 });
+                if !inside {
+                    indices.check(plan.axis_length)?;
+                }
             }
             Plan::Tuples(plan) => {
                 plan.check(indices)?;

@@ -33,7 +33,10 @@ def products() -> Iterator[Case]:
         (1000, 80, 80), (3136, 64, 64), (64, 64, 3136), (33, 77, 101), (1024, 1024, 1024),
     ):  # fmt: skip
         yield weighted(m, k, n)
-    for batch, m, k, n in ((12, 128, 64, 128), (12, 128, 128, 64), (6, 197, 64, 197), (192, 49, 32, 49), (8, 1, 64, 512)):
+    for batch, m, k, n in (
+        (12, 128, 64, 128), (12, 128, 128, 64), (6, 197, 64, 197), (192, 49, 32, 49), (8, 1, 64, 512), (8, 4, 64, 512),
+        (1, 1, 768, 768),
+    ):  # fmt: skip
         yield between((batch, m, k), (batch, k, n), False)
         yield between((batch, m, k), (batch, n, k), True)
     yield between((256, 256), (256, 256), False)
@@ -160,8 +163,13 @@ def group_norm(g: Graph, shape: Shape, ones: np.ndarray) -> str:
 
 
 def elementwise() -> Iterator[Case]:
-    for op in ("Relu", "Sigmoid", "Tanh", "Erf", "Gelu", "Exp", "Sqrt", "HardSwish", "LeakyRelu", "Mish", "Softplus"):
-        yield simple(op, (1, 64, 56, 56), kind="elementwise", positive=op == "Sqrt")
+    for op in (
+        "Relu", "Sigmoid", "Tanh", "Erf", "Gelu", "Exp", "Sqrt", "HardSwish", "LeakyRelu", "Mish", "Softplus", "Elu", "Selu",
+        "Celu", "Log", "Sin", "Cos", "Tan", "Sinh", "Cosh", "Asinh", "Atan", "Softsign", "HardSigmoid", "Shrink", "Sign",
+        "Abs", "Neg", "Reciprocal", "Round", "Floor", "ThresholdedRelu",
+    ):  # fmt: skip
+        yield simple(op, (1, 64, 56, 56), kind="elementwise", positive=op in ("Sqrt", "Log"))
+    yield simple("Gelu", (1, 64, 56, 56), kind="elementwise", approximate="tanh")
     for a, b in (((1, 64, 56, 56),) * 2, ((1, 64, 56, 56), (1, 64, 1, 1)), ((128, 768), (768,)), ((1, 64, 56, 1), (1, 1, 1, 56))):
         for op in ("Add", "Mul", "Div"):
             name = f"{op} {named(a)} {named(b)}"
@@ -207,6 +215,10 @@ def layouts() -> Iterator[Case]:
         ((1, 8, 7, 8, 7, 96), (0, 1, 3, 2, 4, 5)),
     ):  # fmt: skip
         yield simple("Transpose", shape, perm=perm)
+    for shape, perm in (((224, 224, 3), (2, 0, 1)), ((3, 224, 224), (1, 2, 0)), ((12, 7, 7, 64), (0, 3, 1, 2))):
+        yield simple("Transpose", shape, perm=perm)
+    for kind in (np.uint8, np.float16, np.int64):
+        yield Case("Transpose", f"1x64x56x56 of {np.dtype(kind)}", lambda g, kind=kind: channels_last(g, kind))
     for mode, size, more in (
         ("nearest", 2.0, {}), ("linear", 2.0, {}), ("linear", 2.0, {"coordinate_transformation_mode": "align_corners"}),
         ("cubic", 2.0, {}), ("linear", 0.5, {}), ("linear", 1.7, {}),
@@ -217,7 +229,11 @@ def layouts() -> Iterator[Case]:
     for axis, shape, count in ((0, (30522, 768), 128), (1, (16, 512, 64), 100), (-1, (512, 512), 100)):
         name = f"Gather axis {axis} {named(shape)} {count}"
         yield Case("Gather", name, lambda g, a=(axis, shape, count): gather(g, *a))
-    yield Case("Gather", "GatherElements 64x1000", lambda g: gather_elements(g, (64, 1000)))
+    for shape, axis in (((64, 1000), 1), ((64, 1000), 0), ((4, 300, 64), 1)):
+        name = f"GatherElements {named(shape)} axis {axis}"
+        yield Case("Gather", name, lambda g, s=shape, a=axis: gather_elements(g, s, a))
+    yield Case("Scatter", "ScatterElements 64x1000", lambda g: scatter_elements(g, (64, 1000)))
+    yield Case("Gather", "GatherND 64x1000", gather_tuples)
     for axis in (1, -1):
         shapes = ((1, 64, 28, 28), (1, 32, 28, 28)) if axis == 1 else ((1, 64, 28, 28),) * 2
         name = f"Concat axis {axis} {' '.join(map(named, shapes))}"
@@ -237,8 +253,21 @@ def gather(g: Graph, axis: int, shape: Shape, count: int) -> str:
     return g.node("Gather", g.weight(*shape), g.input(count, dtype=np.int64, below=shape[axis]), axis=axis)
 
 
-def gather_elements(g: Graph, shape: Shape) -> str:
-    return g.node("GatherElements", g.input(*shape), g.input(*shape, dtype=np.int64, below=shape[1]), axis=1)
+def gather_elements(g: Graph, shape: Shape, axis: int) -> str:
+    return g.node("GatherElements", g.input(*shape), g.input(*shape, dtype=np.int64, below=shape[axis]), axis=axis)
+
+
+def gather_tuples(g: Graph) -> str:
+    return g.node("GatherND", g.input(64, 1000), g.input(5000, 1, dtype=np.int64, below=64))
+
+
+def scatter_elements(g: Graph, shape: Shape) -> str:
+    indices = g.input(*shape, dtype=np.int64, below=shape[1])
+    return g.node("ScatterElements", g.input(*shape), indices, g.input(*shape), axis=1)
+
+
+def channels_last(g: Graph, kind: Any) -> str:
+    return g.transpose(g.given(g.array((1, 64, 56, 56), kind)), 0, 2, 3, 1)
 
 
 def every_second(g: Graph) -> str:

@@ -8,6 +8,7 @@ mod batch_norm;
 mod columns;
 mod common;
 mod epilogue;
+mod exchanged;
 mod excite;
 mod flat;
 mod gated;
@@ -74,6 +75,11 @@ pub(crate) trait Target {
         false
     }
 
+    /// Whether its products read columns of matrices as fast as rows.
+    fn reads_columns(&self) -> bool {
+        false
+    }
+
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;
 }
@@ -124,6 +130,7 @@ const RULES: &[Rule] = &[
     lines::of_matrix,
     projection::gated,
     projection::normalised,
+    exchanged::product,
 ];
 
 /// Fuses what the target can run fused, in subgraphs as well. Types and shapes must be inferred; they are

@@ -35,6 +35,10 @@ impl<'a> Rewriter<'a> {
         self.target.copies_packs()
     }
 
+    pub(super) fn reads_columns(&self) -> bool {
+        self.target.reads_columns()
+    }
+
     pub(super) fn node(&self, id: NodeId) -> &Node {
         self.graph.node(id)
     }

@@ -4,7 +4,7 @@ use rten_simd::ops::{BitOps, FloatOps, NumOps};
 use rten_simd::{Isa, SimdUnaryOp};
 
 use crate::gemm::activate;
-use crate::loops::vector::exp_factors;
+use crate::loops::exponential::inverse_sigmoid;
 use crate::ops::activation::Activation;
 
 /// Runs an expression with `$f` the function of a vector that an activation is, if it is one of a list (all, if none is
@@ -103,9 +103,6 @@ functions! {
     Activation::Silu => Silu;
 }
 
-/// Beyond these the sigmoid is 0 or 1 in f32, but exponentials are normal numbers up to these.
-const LIMIT: f32 = 86.0;
-
 impl SimdUnaryOp<f32> for Identity {
     #[inline(always)]
     fn eval<I: Isa>(&self, _isa: I, x: I::F32) -> I::F32 {
@@ -166,16 +163,6 @@ impl SimdUnaryOp<f32> for Silu {
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
         isa.f32().div(x, inverse_sigmoid(isa, x))
     }
-}
-
-/// `1 + exp(-x)`
-#[inline(always)]
-fn inverse_sigmoid<I: Isa>(isa: I, x: I::F32) -> I::F32 {
-    let ops = isa.f32();
-    // The operands in this order let NaN through.
-    let x = ops.min(ops.splat(LIMIT), ops.max(ops.splat(-LIMIT), x));
-    let (exp, power) = exp_factors(isa, ops.neg(x));
-    ops.mul_add(exp, power, ops.one())
 }
 
 #[cfg(test)]

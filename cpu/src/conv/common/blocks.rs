@@ -31,6 +31,24 @@ impl Blocks {
         threads: usize,
         residual: bool,
     ) -> Self {
+        let blocks = Self::large(unit, [groups, m, k], positions, threads, residual);
+        let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
+        // The panels of a block stay in a processor's own cache while positions go by.
+        let mut rows = blocks.rows;
+        while m * k > CACHED * rows && rows < panels && tiles > 2 {
+            rows = (2 * rows).min(panels);
+        }
+        Blocks { rows, ..blocks }
+    }
+
+    /// The same, whose panels need not stay in a cache.
+    pub(crate) fn large(
+        unit: usize,
+        [groups, m, k]: [usize; 3],
+        positions: usize,
+        threads: usize,
+        residual: bool,
+    ) -> Self {
         let most = if threads == 1 { 1 } else { threads * 4 };
         let wanted = (groups * m * positions * k / GRAIN).clamp(1, most).div_ceil(groups);
         let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
@@ -48,10 +66,6 @@ impl Blocks {
                 _ if cut_columns => columns *= 2,
                 _ => break,
             }
-        }
-        // The panels of a block stay in a processor's own cache while positions go by.
-        while m * k > CACHED * rows && rows < panels && tiles > 2 {
-            rows = (2 * rows).min(panels);
         }
         Blocks { rows, columns, unit, by_rows }
     }

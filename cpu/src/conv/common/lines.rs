@@ -2,7 +2,8 @@
 
 use super::masks::LONGEST;
 
-/// Output positions as a run with gaps: of every `pitch` positions, the first `line` are the output's.
+/// Output positions as a run with gaps: of every `pitch` positions, the first `line` are the output's. With a smaller pitch
+/// there are gaps between outputs: positions are those of the first `pitch` of every `line`.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines {
     pub(crate) line: usize,
@@ -34,7 +35,7 @@ impl Lines {
         Runs { lines: self, y, x, at: 0, count }
     }
 
-    /// How many outputs come before a position.
+    /// How many outputs come before a position, where there are no gaps between outputs.
     pub(crate) fn outputs_before(self, position: usize) -> usize {
         let Runs { y, x, .. } = self.runs(position, 0);
         y * self.line + x.min(self.line)
@@ -59,8 +60,8 @@ impl Iterator for Runs {
         while self.at < self.count {
             let Runs { y, x, at, count, .. } = *self;
             // Over the gap, to the next line.
-            (self.at, self.y, self.x) = (at + pitch.max(line) - x, y + 1, 0);
-            let len = line.saturating_sub(x).min(count - at);
+            (self.at, self.y, self.x) = (at + pitch - x, y + 1, 0);
+            let len = line.min(pitch).saturating_sub(x).min(count - at);
             if len > 0 {
                 return Some(Run { from: at, to: y * line + x, len });
             }
@@ -134,6 +135,8 @@ mod tests {
             (Lines { line: 5, pitch: 7 }, 6, 16),
             (Lines { line: 1, pitch: 4 }, 1, 2),
             (Lines::whole(3), 0, 3),
+            (Lines { line: 9, pitch: 4 }, 0, 20),
+            (Lines { line: 9, pitch: 4 }, 5, 13),
         ] {
             let output = |position: usize| {
                 let (y, x) = (position / lines.pitch, position % lines.pitch);
@@ -146,8 +149,10 @@ mod tests {
                 .flat_map(|run| (0..run.len).map(move |i| (run.from + i, run.to + i)))
                 .collect();
             assert_eq!(got, want, "{} of {} from {start}", lines.line, lines.pitch);
-            let before = (0..start).filter(|&i| output(i).is_some()).count();
-            assert_eq!(lines.outputs_before(start), before);
+            if lines.line <= lines.pitch {
+                let before = (0..start).filter(|&i| output(i).is_some()).count();
+                assert_eq!(lines.outputs_before(start), before);
+            }
         }
     }
 }

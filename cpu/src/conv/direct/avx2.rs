@@ -4,6 +4,8 @@
 
 use std::arch::x86_64::*;
 
+use super::tile::Pieces;
+
 /// Rows of a tile.
 pub(super) const ROWS: usize = 4;
 /// Floats of a vector.
@@ -12,8 +14,9 @@ const LEN: usize = 8;
 /// What a tile reads.
 #[derive(Clone, Copy)]
 pub(super) struct Operands<'a> {
-    /// `ROWS` weights for each tap.
+    /// `ROWS` weights for each tap, and for each that is left out.
     pub(super) panel: &'a [f32],
+    pub(super) pieces: Pieces,
     /// Where each row of the right operand begins, from the tile's first position.
     pub(super) taps: &'a [usize],
     /// The tile's first position.
@@ -24,6 +27,20 @@ pub(super) struct Operands<'a> {
     pub(super) weights_ahead: usize,
     /// Elements of the last vector that may be read.
     pub(super) last: usize,
+}
+
+impl Operands<'_> {
+    /// Runs of taps, and how far into the panel their weights begin.
+    #[inline(always)]
+    fn runs(&self) -> impl Iterator<Item = (&[usize], usize)> {
+        let Pieces { run, skipped } = self.pieces;
+        let runs = self.taps.chunks(run).enumerate();
+        runs.map(move |(i, taps)| (taps, (ROWS * i).wrapping_mul(run.wrapping_add(skipped))))
+    }
+
+    fn has_weights(&self) -> bool {
+        self.panel.len() >= ROWS * self.pieces.reach(self.taps.len())
+    }
 }
 
 /// Where rows of sums go that are outputs but for a bias, and maybe the larger of them and 0.
@@ -43,7 +60,7 @@ pub(super) struct Outputs {
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn outputs<const V: usize>(of: Operands<'_>, Outputs { to, bias, relu }: Outputs) {
-    assert!(of.panel.len() >= ROWS * of.taps.len() && of.last == LEN);
+    assert!(of.has_weights() && of.last == LEN);
     // SAFETY: as the caller promises.
     unsafe {
         let sums = sums::<V>(of);
@@ -69,7 +86,7 @@ pub(super) unsafe fn outputs<const V: usize>(of: Operands<'_>, Outputs { to, bia
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn product<const V: usize>(of: Operands<'_>, sums: &mut [f32]) {
-    assert!(of.panel.len() >= ROWS * of.taps.len() && sums.len() >= ROWS * V * LEN && of.last <= LEN);
+    assert!(of.has_weights() && sums.len() >= ROWS * V * LEN && of.last <= LEN);
     // SAFETY: as the caller promises.
     unsafe {
         if of.last == LEN {
@@ -113,19 +130,22 @@ unsafe fn sums<const V: usize>(of: Operands<'_>) -> [[__m256; V]; ROWS] {
     // SAFETY: as of `product`.
     unsafe {
         let mut sums = [[_mm256_setzero_ps(); V]; ROWS];
-        let mut weights = of.panel.as_ptr();
-        for &tap in of.taps {
-            let from = of.positions.wrapping_add(tap);
-            _mm_prefetch::<_MM_HINT_T0>(weights.wrapping_add(of.weights_ahead).cast());
-            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(of.ahead).cast());
-            let columns: [__m256; V] = std::array::from_fn(|v| _mm256_loadu_ps(from.wrapping_add(v * LEN)));
-            for (r, sums) in sums.iter_mut().enumerate() {
-                let weight = _mm256_broadcast_ss(&*weights.add(r));
-                for (sum, &column) in sums.iter_mut().zip(&columns) {
-                    *sum = _mm256_fmadd_ps(weight, column, *sum);
+        for (taps, first) in of.runs() {
+            let mut weights = of.panel.as_ptr().add(first);
+            for &tap in taps {
+                let from = of.positions.wrapping_add(tap);
+                _mm_prefetch::<_MM_HINT_T0>(weights.wrapping_add(of.weights_ahead).cast());
+                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(of.ahead).cast());
+                let columns: [__m256; V] =
+                    std::array::from_fn(|v| _mm256_loadu_ps(from.wrapping_add(v * LEN)));
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let weight = _mm256_broadcast_ss(&*weights.add(r));
+                    for (sum, &column) in sums.iter_mut().zip(&columns) {
+                        *sum = _mm256_fmadd_ps(weight, column, *sum);
+                    }
                 }
+                weights = weights.add(ROWS);
             }
-            weights = weights.add(ROWS);
         }
         sums
     }
@@ -145,21 +165,24 @@ unsafe fn halves<const MASKED: bool>(of: Operands<'_>, to: *mut f32) {
             if MASKED { _mm256_maskload_ps(from, mask) } else { _mm256_loadu_ps(from) }
         };
         let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
-        let mut weights = of.panel.as_ptr();
-        let (pairs, rest) = of.taps.as_chunks::<2>();
-        for &[tap, other] in pairs {
-            let columns = [load(tap), load(other)];
-            for (r, sums) in sums.iter_mut().enumerate() {
-                for (i, (sum, &column)) in sums.iter_mut().zip(&columns).enumerate() {
-                    *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(i * ROWS + r)), column, *sum);
+        for (taps, first) in of.runs() {
+            let mut weights = of.panel.as_ptr().add(first);
+            let (pairs, rest) = taps.as_chunks::<2>();
+            for &[tap, other] in pairs {
+                let columns = [load(tap), load(other)];
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    for (i, (sum, &column)) in sums.iter_mut().zip(&columns).enumerate() {
+                        *sum =
+                            _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(i * ROWS + r)), column, *sum);
+                    }
                 }
+                weights = weights.add(2 * ROWS);
             }
-            weights = weights.add(2 * ROWS);
-        }
-        for &tap in rest {
-            let column = load(tap);
-            for (r, [sum, _]) in sums.iter_mut().enumerate() {
-                *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(r)), column, *sum);
+            for &tap in rest {
+                let column = load(tap);
+                for (r, [sum, _]) in sums.iter_mut().enumerate() {
+                    *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(r)), column, *sum);
+                }
             }
         }
         for (r, [a, b]) in sums.into_iter().enumerate() {

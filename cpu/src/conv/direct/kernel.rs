@@ -21,8 +21,8 @@ use super::plan::DirectPlan;
 struct DirectConv {
     op: Conv,
     panels: Panels,
-    /// Whether the weight's elements go by rows of the kernel, channels, columns; else by channels first.
-    by_rows: bool,
+    /// Whether the weight's elements go by positions of the kernel, then channels, as gathering wants it; else by channels first.
+    gathers: bool,
     threads: usize,
 }
 
@@ -45,22 +45,20 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     // Dilated kernels often reach far into the padding. With 16 registers, as tiles are narrow.
     let dilated = op.window.dilations.iter().any(|&x| x > 1) && shape.len() == 4;
     let steps = op.window.strides.iter().any(|&x| x != 1);
-    let by_rows = dilated && !steps && panel_rows() == 4 && m >= gathered::FEWEST;
+    let gathers = dilated && !steps && panel_rows() == 4 && m >= gathered::FEWEST;
     let (sorted, rows, threads) =
-        (by_rows.then(|| rows_first(weight, shape)), panel_rows(), node.pool.threads());
+        (gathers.then(|| channels_last(weight, shape)), panel_rows(), node.pool.threads());
     let panels = Panels::new(sorted.as_deref().unwrap_or(weight), rows, op.group, m, k, Packing::of(node));
-    Ok(Some(Box::new(DirectConv { op: op.clone(), panels, by_rows, threads })))
+    Ok(Some(Box::new(DirectConv { op: op.clone(), panels, gathers, threads })))
 }
 
-/// The elements of each output channel by rows of the kernel, channels, columns.
-fn rows_first(weight: &[f32], shape: &[usize]) -> Vec<f32> {
-    let (channels, height, width) = (shape[1], shape[2], shape[3]);
+/// The elements of each output channel by rows of the kernel, columns, channels.
+fn channels_last(weight: &[f32], shape: &[usize]) -> Vec<f32> {
+    let area = shape[2] * shape[3];
     let mut sorted = Vec::with_capacity(weight.len());
-    for kernels in weight.chunks_exact((channels * height * width).max(1)) {
-        for y in 0..height {
-            for kernel in kernels.chunks_exact(height * width) {
-                sorted.extend_from_slice(&kernel[y * width..(y + 1) * width]);
-            }
+    for kernels in weight.chunks_exact((shape[1] * area).max(1)) {
+        for at in 0..area {
+            sorted.extend(kernels[at..].iter().step_by(area));
         }
     }
     sorted
@@ -76,7 +74,7 @@ impl DirectConv {
             if self.op.group == 1 && unpadded && all(&geometry.input, 1) && all(&geometry.kernel, 1) {
                 return Ok(State::Gemv);
             }
-            if self.by_rows && !geometry.output.contains(&0) {
+            if self.gathers && !geometry.output.contains(&0) {
                 let plan = Gathered::new(&geometry, &self.panels, w[1], self.threads);
                 return Ok(State::Gathered(Box::new(plan)));
             }

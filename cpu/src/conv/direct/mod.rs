@@ -9,6 +9,7 @@ pub(crate) mod kernel;
 pub(crate) mod panels;
 pub(crate) mod plan;
 pub(crate) mod products;
+pub(crate) mod strips;
 pub(crate) mod tile;
 
 pub(crate) use kernel::build;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::panels::Panels;
 use super::products::Products;
+use super::strips::{self, StripTaps};
 use crate::conv::common::blocks::{Blocks, CACHED, GRAIN};
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::partition::{self, Part};
@@ -30,6 +31,8 @@ pub(crate) struct LinesPlan {
     /// copied: a part in the middle may have no padding where the whole has.
     taps: Arc<[usize]>,
     blocks: Blocks,
+    /// If positions are copied to strips.
+    strips: Option<Arc<StripTaps>>,
     /// As of `partition::Part`.
     skipped: usize,
     before: usize,
@@ -51,12 +54,17 @@ impl DirectPlan {
         let [groups, m, k] = panels.shape();
         let small =
             |planes: &Planes| !planes.copied() || groups * channels * planes.size() <= partition::KEPT;
-        let layout = |planes: Planes, threads, taps| LinesPlan {
-            blocks: Blocks::new(panels.rows(), panels.shape(), planes.positions, threads, residual),
-            planes,
-            taps,
-            skipped: 0,
-            before: 0,
+        let in_strips = |planes: &Planes| panels.rows() == 4 && strips::pays(planes, m.div_ceil(4), k);
+        let layout = |planes: Planes, threads, taps| {
+            let (unit, shape) = (panels.rows(), panels.shape());
+            let outputs = planes.lines.outputs_before(planes.positions);
+            let strips = in_strips(&planes).then(|| Arc::new(StripTaps::new(k, [outputs].into_iter())));
+            let blocks = match strips {
+                // Each block copies the strips that it reads.
+                Some(_) => Blocks::large(unit, shape, outputs, threads, residual),
+                None => Blocks::new(unit, shape, planes.positions, threads, residual),
+            };
+            LinesPlan { blocks, strips, planes, taps, skipped: 0, before: 0 }
         };
         let parts = || {
             // Each reads all of the weight.
@@ -134,8 +142,8 @@ impl DirectPlan {
                         let (i, layout) = (i / parts.len(), &parts[i % parts.len()]);
                         let (planes, image) = (&layout.planes, &x[i * size..][..size]);
                         let copied = if planes.copied() { channels * planes.size() } else { 0 };
-                        let lengths = [copied, Products::scratch_len(panels)];
-                        with_scratch(lengths, |[source, scratch]: [&mut [f32]; 2]| {
+                        let [scratch, room] = Products::room(panels, layout.strips.is_some());
+                        with_scratch([copied, scratch, room], |[source, scratch, room]: [&mut [f32]; 3]| {
                             let (channel, from) = (size / channels, &image[layout.skipped..]);
                             let source = if planes.copied() {
                                 CopyPlanes { planes, image: from, channel, first: 0, out: source }.widest();
@@ -143,7 +151,7 @@ impl DirectPlan {
                             } else {
                                 image
                             };
-                            layout.products(panels, source, epilogue(i)).compute_alone(scratch);
+                            layout.products(panels, source, epilogue(i)).compute_alone(scratch, room);
                         });
                     }
                 });
@@ -160,8 +168,17 @@ impl LinesPlan {
         epilogue: F32Epilogue<'a>,
     ) -> Products<'a> {
         let Planes { positions, lines, .. } = self.planes;
-        let epilogue = F32Epilogue { start: epilogue.start + self.before, ..epilogue };
-        Products { panels, taps: &self.taps, planes: source, positions, lines, blocks: self.blocks, epilogue }
+        let positions = if self.strips.is_some() { lines.outputs_before(positions) } else { positions };
+        Products {
+            panels,
+            taps: &self.taps,
+            planes: source,
+            positions,
+            lines,
+            blocks: self.blocks,
+            strips: self.strips.as_deref(),
+            epilogue: F32Epilogue { start: epilogue.start + self.before, ..epilogue },
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The products of panels with planes: cut into blocks of rows and positions, on all threads or on one.
 
 use super::panels::Panels;
-use super::tile::{ALONE, Block};
+use super::strips::{StripTaps, Strips};
+use super::tile::{ALONE, Block, Pieces};
 use crate::conv::common::blocks::{At, Blocks};
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::Lines;
@@ -16,10 +17,12 @@ pub(crate) struct Products<'a> {
     pub(crate) taps: &'a [usize],
     /// The planes of all groups.
     pub(crate) planes: &'a [f32],
-    /// Positions, gaps included.
+    /// Positions, gaps included; of strips without them.
     pub(crate) positions: usize,
     pub(crate) lines: Lines,
     pub(crate) blocks: Blocks,
+    /// Where the rows of strips begin, if positions are copied to such.
+    pub(crate) strips: Option<&'a StripTaps>,
     /// The rows of all groups follow one another.
     pub(crate) epilogue: F32Epilogue<'a>,
 }
@@ -31,26 +34,56 @@ impl Products<'_> {
         ALONE * panels.rows() * k
     }
 
+    /// As much, and room for a strip, if there are any.
+    pub(crate) fn room(panels: &Panels, strips: bool) -> [usize; 2] {
+        let [_, _, k] = panels.shape();
+        [Self::scratch_len(panels), if strips { Strips::room(k) } else { 0 }]
+    }
+
     /// On all threads of the pool.
     pub(crate) fn compute(&self, pool: &Pool) {
         self.blocks.split(pool, self.panels.shape(), self.positions, |blocks| {
-            with_scratch([Self::scratch_len(self.panels)], |[scratch]: [&mut [f32]; 1]| {
-                blocks.for_each(|at| self.block(at, scratch));
-            });
+            with_scratch(
+                Self::room(self.panels, self.strips.is_some()),
+                |[scratch, room]: [&mut [f32]; 2]| {
+                    blocks.for_each(|at| self.block(at, scratch, room));
+                },
+            );
         });
     }
 
-    /// On this thread.
-    pub(crate) fn compute_alone(&self, scratch: &mut [f32]) {
-        self.blocks.list(self.panels.shape(), self.positions).for_each(|at| self.block(at, scratch));
+    /// On this thread, with as much memory as `room` says.
+    pub(crate) fn compute_alone(&self, scratch: &mut [f32], room: &mut [f32]) {
+        let blocks = self.blocks.list(self.panels.shape(), self.positions);
+        blocks.for_each(|at| self.block(at, scratch, room));
     }
 
-    fn block(&self, At { group, rows, columns }: At, scratch: &mut [f32]) {
+    fn block(&self, At { group, rows, columns }: At, scratch: &mut [f32], room: &mut [f32]) {
         let &Products { panels, taps, planes, lines, epilogue, .. } = self;
         let [groups, m, _] = panels.shape();
         let size = planes.len() / groups;
+        if let Some(strip_taps) = self.strips {
+            let strips = Strips {
+                panels: panels.from(group, rows.start),
+                pieces: Pieces::ALL,
+                panel: panels.size(),
+                planes: &planes[group * size..][..size],
+                taps,
+                from: lines,
+                columns,
+                to: Lines::whole(self.positions),
+                rows: group * m + rows.start..group * m + rows.end,
+                epilogue,
+                strip_taps,
+                scratch,
+                room,
+            };
+            return strips.compute();
+        }
         let block = Block {
             panels: panels.from(group, rows.start),
+            pieces: Pieces::ALL,
+            origin: 0,
             panel: panels.size(),
             taps,
             planes: &planes[group * size..][..size],

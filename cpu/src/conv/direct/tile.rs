@@ -32,15 +32,36 @@ const AHEAD: usize = 1024;
 #[repr(align(64))]
 struct Sums([f32; TILE_LEN]);
 
+/// Which weights of a panel are multiplied: those of so many taps, then those of so many that are left out, and so on.
+#[derive(Clone, Copy)]
+pub(crate) struct Pieces {
+    pub(crate) run: usize,
+    pub(crate) skipped: usize,
+}
+
+impl Pieces {
+    /// All of them.
+    pub(crate) const ALL: Pieces = Pieces { run: usize::MAX, skipped: 0 };
+
+    /// How many taps' weights reach as far as the last one of `taps` that are multiplied.
+    pub(super) fn reach(self, taps: usize) -> usize {
+        taps + taps.saturating_sub(1) / self.run * self.skipped
+    }
+}
+
 /// A part of a convolution for one thread.
 pub(crate) struct Block<'a> {
-    /// Panels, of each of which the first `taps.len()` times its rows are multiplied.
+    /// Panels, of each of which the first `taps.len()` times its rows are multiplied, or `pieces` of it.
     pub(crate) panels: &'a [f32],
+    /// Others than all of them only with panels of four rows.
+    pub(crate) pieces: Pieces,
     /// Elements from the start of a panel to that of the next.
     pub(crate) panel: usize,
     /// Where each row of the right operand begins in `planes`.
     pub(crate) taps: &'a [usize],
     pub(crate) planes: &'a [f32],
+    /// The position that `planes` begin with.
+    pub(crate) origin: usize,
     /// Positions, gaps included.
     pub(crate) columns: Range<usize>,
     pub(crate) lines: Lines,
@@ -65,19 +86,22 @@ impl Block<'_> {
     fn run<I: Isa, const R: usize>(self, isa: I) {
         let len = isa.f32().len();
         let depth = self.taps.len();
-        let ends = self.rows.len().div_ceil(R).checked_sub(1).map_or(0, |last| last * self.panel + R * depth);
-        assert!(self.panels.len() >= ends && self.panel >= R * depth, "panels hold all rows");
+        let (of_panel, whole) = (R * self.pieces.reach(depth), self.pieces.skipped == 0);
+        let ends = self.rows.len().div_ceil(R).checked_sub(1).map_or(0, |last| last * self.panel + of_panel);
+        assert!(self.panels.len() >= ends && self.panel >= of_panel, "panels hold all rows");
+        assert!(whole || R == 4, "pieces of panels of four rows");
         let masks = Masks::new(isa);
         let mut sums = Sums([0.0; TILE_LEN]);
         let last = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         let Range { start, end } = self.columns;
+        assert!(start >= self.origin, "positions lie in the planes");
         let alone = match (end - start) % len {
-            rest @ 1..=ALONE if end - start > len => rest,
+            rest @ 1..=ALONE if end - start > len && whole => rest,
             _ => 0,
         };
         let (scratch, _) = self.scratch.split_at_mut(alone * R * depth);
         for (column, position) in scratch.chunks_exact_mut((R * depth).max(1)).zip(end - alone..) {
-            let plane = &self.planes[position..];
+            let plane = &self.planes[position - self.origin..];
             for (to, &tap) in column.as_chunks_mut::<R>().0.iter_mut().zip(self.taps) {
                 *to = [plane[tap]; R];
             }
@@ -91,18 +115,19 @@ impl Block<'_> {
             // In the last strip, while a panel is at hand.
             let alone = if strip.end == end - alone { strip.end..end } else { end..end };
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
-                let panel = &self.panels[i * self.panel..][..R * depth];
+                let panel = &self.panels[i * self.panel..][..of_panel];
                 let rows = row..(row + R).min(self.rows.end);
                 // Of what the next strip reads from memory, one vector of each tap.
                 let ahead = if i < VECTORS { strip.len() + i * len } else { 0 };
                 for start in strip.clone().step_by(width) {
                     let count = width.min(strip.end - start);
-                    let reach = reach(last, start, count, self.planes.len());
+                    let at = start - self.origin;
+                    let reach = reach(last, at, count, self.planes.len());
                     segments.set(self.lines, start, count, len);
                     let to = segments.contiguous(len).filter(|_| rows.len() == R);
                     let to = to.map(|column| (&self.epilogue, row, column));
-                    let tile =
-                        Tile { panel, taps: self.taps, planes: self.planes, start, count, reach, ahead, to };
+                    let (taps, planes, pieces) = (self.taps, self.planes, self.pieces);
+                    let tile = Tile { panel, pieces, taps, planes, start: at, count, reach, ahead, to };
                     let written = match count.div_ceil(len) {
                         1 => tile.compute::<I, R, 1>(isa, &mut sums),
                         2 => tile.compute::<I, R, 2>(isa, &mut sums),
@@ -135,6 +160,7 @@ fn reach(last: usize, start: usize, count: usize, planes: usize) -> usize {
 /// One tile.
 struct Tile<'a> {
     panel: &'a [f32],
+    pieces: Pieces,
     taps: &'a [usize],
     planes: &'a [f32],
     start: usize,
@@ -188,6 +214,7 @@ impl Tile<'_> {
         }
         let operands = avx2::Operands {
             panel: self.panel,
+            pieces: self.pieces,
             taps: self.taps,
             positions: self.planes.as_ptr().wrapping_add(self.start),
             ahead: self.ahead,

@@ -13,7 +13,7 @@ use crate::conv::depthwise::plane::{OutputPlanes, PlaneLayout};
 use crate::conv::direct::gemv::{self, Vector};
 use crate::conv::direct::panels::{Panels, rows_of};
 use crate::conv::direct::plan;
-use crate::conv::direct::tile::Block;
+use crate::conv::direct::tile::{Block, Pieces};
 use crate::conv::winograd::conv3x3::scratch_lens;
 use crate::conv::winograd::input_transform::InputTransform;
 use crate::conv::winograd::output_transform::OutputTransform;
@@ -100,6 +100,8 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
             for start in (0..planes.positions).step_by(2 * VECTORS * len) {
                 let block = Block {
                     panels: panels.from(g, 0),
+                    pieces: Pieces::ALL,
+                    origin: 0,
                     panel: panels.size(),
                     taps: &taps,
                     planes: &source[g * case.w[1] * planes.size()..][..case.w[1] * planes.size()],
@@ -157,6 +159,8 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
         for number in 0..size.elements() {
             let block = Block {
                 panels: panels.from(number, 0),
+                pieces: Pieces::ALL,
+                origin: 0,
                 panel: panels.size(),
                 taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
                 planes: &transformed[number * channels * count..][..channels * count],
@@ -272,6 +276,8 @@ fn activations_are_those_of_products() {
                 let panels = Panels::new(&w[..1], rows_of(isa), 1, 1, 1, (&Pool::new(1)).into());
                 let block = Block {
                     panels: panels.from(0, 0),
+                    pieces: Pieces::ALL,
+                    origin: 0,
                     panel: panels.size(),
                     taps: &[0],
                     planes: &x[row * 37..][..37],

@@ -78,6 +78,10 @@ pub(crate) const CASES: &[Case] = &[
     Case { x: &[2, 6, 9, 10], w: &[64, 3, 3, 3], pads: &[6, 7, 6, 7], strides: &[], dilations: &[6, 7], group: 2, y: &[2, 64, 9, 10], checksum: 348.0 },
     Case { x: &[1, 4, 7, 8], w: &[32, 4, 3, 3], pads: &[9, 10, 9, 10], strides: &[], dilations: &[9, 10], group: 1, y: &[1, 32, 7, 8], checksum: 96.0 },
     Case { x: &[3, 4, 30, 17], w: &[33, 4, 2, 3], pads: &[0, 2, 3, 6], strides: &[], dilations: &[5, 4], group: 1, y: &[3, 33, 28, 17], checksum: -294.0 },
+    Case { x: &[2, 4, 17, 17], w: &[36, 4, 3, 3], pads: &[6, 6, 6, 6], strides: &[], dilations: &[6, 6], group: 1, y: &[2, 36, 17, 17], checksum: -4034.0 },
+    Case { x: &[1, 6, 17, 17], w: &[64, 3, 3, 3], pads: &[18, 18, 18, 18], strides: &[], dilations: &[18, 18], group: 2, y: &[1, 64, 17, 17], checksum: 164.0 },
+    Case { x: &[1, 5, 33, 33], w: &[34, 5, 3, 3], pads: &[12, 12, 12, 12], strides: &[], dilations: &[12, 12], group: 1, y: &[1, 34, 33, 33], checksum: -53.0 },
+    Case { x: &[1, 3, 9, 26], w: &[33, 3, 3, 5], pads: &[5, 8, 5, 9], strides: &[], dilations: &[5, 8], group: 1, y: &[1, 33, 9, 11], checksum: -25.0 },
 ];
 
 impl Case {

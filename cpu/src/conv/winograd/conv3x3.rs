@@ -17,7 +17,7 @@ use crate::conv::common::partition::{self, Part, vectors};
 use crate::conv::common::weight::constant_weight;
 use crate::conv::direct::panels::{Panels, panel_rows};
 use crate::conv::direct::products::Products;
-use crate::conv::direct::tile::Block;
+use crate::conv::direct::tile::{Block, Pieces};
 use crate::conv::im2col;
 use crate::gemm::{InMemory, Matrix, Offsets, Product, multiply};
 use crate::isa::Dispatch;
@@ -289,6 +289,7 @@ impl Conv3x3 {
             positions: count,
             lines: Lines::whole(count),
             blocks,
+            strips: None,
             epilogue: F32Epilogue::new(Activation::Identity, &[], &out, count),
         };
         products.compute(pool);
@@ -330,6 +331,8 @@ impl Conv3x3 {
                 for (i, transformed) in transformed.chunks_exact(of_transformed).enumerate() {
                     let product = Block {
                         panels: self.panels.from(i, rows.start),
+                        pieces: Pieces::ALL,
+                        origin: 0,
                         panel: self.panels.size(),
                         taps,
                         planes: transformed,

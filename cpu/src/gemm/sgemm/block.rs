@@ -17,6 +17,9 @@ use crate::gemm::shape::{Extent, Matrix};
 use crate::loops::packing::Piece;
 use crate::loops::scratch::with_scratch;
 
+/// Rows that are multiplied by contiguous columns as dot products.
+const FEW: usize = 4;
+
 pub(crate) enum PackedA {
     Floats(PackedAMatrix<f32>),
     Halves(bf16::PackedA),
@@ -119,6 +122,17 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
         (BlockA::Plain(a), BlockB::Plain(b)) if columns == 1 => {
             let a = Matrix { data: a.data, row_stride: a.column_stride, column_stride: a.row_stride };
             return gemv::times_matrix(out, b.data, b.row_stride, a, depth, add);
+        }
+        // Packing anew what so few rows are multiplied by takes longer than the product.
+        (BlockA::Plain(a), BlockB::Plain(b))
+            if rows <= FEW
+                && depth > 0
+                && a.column_stride == 1
+                && a.row_stride == depth
+                && b.row_stride == 1 =>
+        {
+            let out = &mut out[..rows * columns];
+            return gemv::times_columns(out, &a.data[..rows * depth], *b, depth, add);
         }
         _ => {}
     }

@@ -1,5 +1,6 @@
 //! A row vector times a matrix, in `f32`. Bound by reading the matrix once.
 
+use crate::gemm::few_rows::{Rows, add_dots, dots};
 use crate::gemm::shape::Matrix;
 use crate::loops::simd::{Loop, widest};
 
@@ -13,12 +14,24 @@ pub(crate) fn times_matrix(
     depth: usize,
     add: bool,
 ) {
+    if depth > 0 && b.row_stride == 1 && b.column_stride != 1 && stride == 1 {
+        return times_columns(out, &x[..depth], b, depth, add);
+    }
     if !add {
         out.fill(0.0);
     }
     if depth > 0 {
         widest(TimesMatrix { out, x, stride, b, depth });
     }
+}
+
+/// `out = x · b` or `out += x · b`, where `x` has few rows without gaps and the columns of `b` are contiguous: dot products.
+pub(crate) fn times_columns(out: &mut [f32], x: &[f32], b: Matrix<'_, f32>, depth: usize, add: bool) {
+    let count = out.len() / (x.len() / depth);
+    // What the first cache holds need not be fetched ahead.
+    let fetch = count * depth > 8192;
+    let many = Rows { data: b.data, stride: b.column_stride, count, size: depth, fetch };
+    if add { add_dots(x, many, out) } else { dots(x, many, out) }
 }
 
 struct TimesMatrix<'a> {
@@ -37,8 +50,6 @@ impl Loop for TimesMatrix<'_> {
         let TimesMatrix { out, x, stride, b, depth } = self;
         if b.column_stride == 1 {
             by_rows(out, x, stride, b, depth);
-        } else if b.row_stride == 1 && stride == 1 {
-            by_columns(out, &x[..depth], b);
         } else {
             for (j, y) in out.iter_mut().enumerate() {
                 let term = |k: usize| x[k * stride] * b.data[k * b.row_stride + j * b.column_stride];
@@ -66,27 +77,4 @@ fn by_rows(out: &mut [f32], x: &[f32], stride: usize, b: Matrix<'_, f32>, depth:
         let x0 = x[k * stride];
         out.iter_mut().zip(row(k)).for_each(|(y, &b0)| *y += x0 * b0);
     }
-}
-
-/// Columns of the matrix are contiguous: one dot product for each.
-#[inline(always)]
-fn by_columns(out: &mut [f32], x: &[f32], b: Matrix<'_, f32>) {
-    for (j, y) in out.iter_mut().enumerate() {
-        *y += dot(x, &b.data[j * b.column_stride..][..x.len()]);
-    }
-}
-
-/// The dot product, summed in sixteen lanes.
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let (a_chunks, a_rest) = a.as_chunks::<16>();
-    let (b_chunks, b_rest) = b.as_chunks::<16>();
-    let mut lanes = [0.0f32; 16];
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        for i in 0..16 {
-            lanes[i] += a[i] * b[i];
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(&a, &b)| a * b).sum();
-    lanes.iter().sum::<f32>() + rest
 }

@@ -7,6 +7,7 @@ use crate::ops::unary::{Predicate, Unary};
 use crate::tensor::{Bool, Element, ElementType, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, bf16, f16};
 
 use crate::kernel::{CpuKernel, Entry, Kernel, NodeContext};
+use crate::loops::exponential;
 use crate::loops::map::{Function, HalfMap, Map, MapTo, Plain, Vector};
 use crate::loops::number::dispatch;
 use crate::loops::vector as functions;
@@ -79,17 +80,26 @@ pub(crate) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
     Some(match op {
         Unary::Atan => Box::new(Vector(elementary::Atan)),
         Unary::Cos => Box::new(Vector(elementary::Wave::<true>)),
-        Unary::Elu { alpha } => Box::new(Vector(rten_vecmath::Elu { alpha })),
+        Unary::Celu { alpha } if alpha > 0.0 && (1.0 / alpha).is_finite() => {
+            Box::new(Vector(exponential::Elu { below: alpha, factor: 1.0 / alpha, scale: 1.0 }))
+        }
+        Unary::Cosh => Box::new(Vector(exponential::Hyperbolic::<true>)),
+        Unary::Elu { alpha } => Box::new(Vector(exponential::Elu { below: alpha, factor: 1.0, scale: 1.0 })),
         Unary::Erf => Box::new(Vector(functions::Erf)),
-        Unary::Exp => Box::new(Vector(rten_vecmath::Exp {})),
+        Unary::Exp => Box::new(Vector(exponential::Exp)),
         Unary::Gelu { tanh: false } => Box::new(Vector(functions::Gelu)),
-        Unary::Gelu { tanh: true } => Box::new(Vector(rten_vecmath::ApproxGelu {})),
+        Unary::Gelu { tanh: true } => Box::new(Vector(exponential::TanhGelu)),
         Unary::Log => Box::new(Vector(elementary::Log)),
-        Unary::Selu { alpha, gamma } => Box::new(Vector(functions::Selu { alpha, gamma })),
+        Unary::Mish => Box::new(Vector(exponential::Mish)),
+        Unary::Selu { alpha, gamma } => {
+            Box::new(Vector(exponential::Elu { below: alpha, factor: 1.0, scale: gamma }))
+        }
         Unary::Sin => Box::new(Vector(elementary::Wave::<false>)),
-        Unary::Sigmoid => Box::new(Vector(rten_vecmath::Sigmoid {})),
-        Unary::Swish { alpha } => Box::new(Vector(rten_vecmath::Swish { alpha })),
-        Unary::Tanh => Box::new(Vector(rten_vecmath::Tanh {})),
+        Unary::Sigmoid => Box::new(Vector(exponential::Sigmoid)),
+        Unary::Sinh => Box::new(Vector(exponential::Hyperbolic::<false>)),
+        Unary::Softplus => Box::new(Vector(exponential::Softplus)),
+        Unary::Swish { alpha } => Box::new(Vector(exponential::Swish { alpha })),
+        Unary::Tanh => Box::new(Vector(exponential::Tanh)),
         op => return function(op),
     })
 }

@@ -1,0 +1,208 @@
+//! Products with a right operand that is copied for a tile's positions at a time: strips of 24, of which each row follows the
+//! one before. Where it lies, rows are apart and begin anywhere: a step of a tile of 4 × 24 reads its 96 bytes from three
+//! cache lines rather than one and a half, which come from the second cache where there are many rows, or from as many
+//! pages; and between the lines of a copy with padding are gaps, which are computed like outputs. With 16 registers only:
+//! tiles with more read a row for twice as many multiplications.
+
+use std::ops::Range;
+
+use rten_simd::ops::BitOps;
+use rten_simd::{Isa, SimdOp};
+
+use super::tile::{ALONE, Block, Pieces};
+use crate::conv::common::blocks::VECTORS;
+use crate::conv::common::epilogue::F32Epilogue;
+use crate::conv::common::lines::{Lines, Run};
+use crate::conv::common::masks::LONGEST;
+use crate::conv::common::planes::Planes;
+use crate::isa::Dispatch;
+
+/// Positions of a strip: those of a tile with vectors of 8.
+const WIDTH: usize = VECTORS * 8;
+/// Positions of the last strip at most, and elements of its rows.
+const WIDEST: usize = WIDTH + 8;
+/// Bytes that stay in the first cache beside weights.
+const FIRST_CACHE: usize = 32 * 1024;
+/// Bytes of the cache lines that hold a tile's positions of one line of a plane.
+const TOUCHED: usize = 160;
+/// Pages that a processor finds at once.
+const PAGES: usize = 128;
+
+/// Where rows of strips begin, for so many rows; by the vectors of 8 that each takes.
+pub(crate) struct StripTaps([Vec<usize>; WIDEST / 8]);
+
+impl StripTaps {
+    /// For strips of so many positions at a time.
+    pub(crate) fn new(depth: usize, positions: impl Iterator<Item = usize>) -> Self {
+        let mut taps = StripTaps(Default::default());
+        for count in positions {
+            let last = widths(0..count).last().map_or(0, |strip| strip.len());
+            for width in [WIDTH.min(count), last] {
+                let pitch = pitch(width);
+                taps.0[pitch / 8 - 1] = (0..depth).map(|row| row * pitch).collect();
+            }
+        }
+        taps
+    }
+}
+
+fn pitch(width: usize) -> usize {
+    width.max(1).next_multiple_of(8)
+}
+
+/// The strips of some positions. One or two beyond the last whole strip belong to that.
+fn widths(positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let Range { start, end } = positions;
+    let count = match (end - start) % WIDTH {
+        1..=ALONE if end - start > WIDTH => (end - start) / WIDTH,
+        _ => (end - start).div_ceil(WIDTH),
+    };
+    (0..count).map(move |i| start + i * WIDTH..if i + 1 == count { end } else { start + (i + 1) * WIDTH })
+}
+
+/// Whether it pays to copy strips of an image: for panels of four rows, so many of them for so many rows of the operand.
+pub(crate) fn pays(planes: &Planes, panels: usize, depth: usize) -> bool {
+    let outputs = planes.lines.outputs_before(planes.positions);
+    // In cycles for each row of a strip: what a tile takes, and what is saved and lost.
+    let product = 6 * panels;
+    let gaps = product * (planes.positions - outputs) / outputs.max(1);
+    // Kernel positions in one line of a plane read the same cache lines.
+    let taps = planes.taps.len().max(1);
+    let mut lines: Vec<usize> = planes.taps.iter().map(|tap| tap / planes.pitch.max(1)).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let touched = TOUCHED * lines.len() / taps;
+    let crowded = touched > WIDTH * 4 && depth * touched > FIRST_CACHE;
+    let far = depth / taps * planes.phases() * (planes.plane * 4).min(4096) > PAGES * 4096;
+    let reading = if crowded || far { product / 12 } else { 0 };
+    let copy = 9 + 3 * (WIDTH / planes.lines.line.min(WIDTH));
+    gaps + reading > copy
+}
+
+/// A part of a convolution for one thread, as `Block`.
+pub(crate) struct Strips<'a> {
+    pub(crate) panels: &'a [f32],
+    pub(crate) pieces: Pieces,
+    pub(crate) panel: usize,
+    pub(crate) planes: &'a [f32],
+    /// Where each row of the right operand begins in `planes`.
+    pub(crate) taps: &'a [usize],
+    /// Where positions without gaps lie in the planes.
+    pub(crate) from: Lines,
+    /// Positions without gaps, and where their outputs go.
+    pub(crate) columns: Range<usize>,
+    pub(crate) to: Lines,
+    pub(crate) rows: Range<usize>,
+    pub(crate) epilogue: F32Epilogue<'a>,
+    pub(crate) strip_taps: &'a StripTaps,
+    /// As of `Block`.
+    pub(crate) scratch: &'a mut [f32],
+    /// For a strip.
+    pub(crate) room: &'a mut [f32],
+}
+
+impl Strips<'_> {
+    /// Elements of the room for a strip of so many rows; a vector is written beyond its last element.
+    pub(crate) fn room(depth: usize) -> usize {
+        depth * WIDEST + LONGEST
+    }
+
+    pub(crate) fn compute(self) {
+        let (depth, last) = (self.taps.len(), self.taps.iter().fold(0, |last, &tap| last.max(tap)));
+        let mut runs = [Run { from: 0, to: 0, len: 0 }; WIDEST];
+        for strip in widths(self.columns) {
+            let (pitch, mut count) = (pitch(strip.len()), 0);
+            let mut at = strip.start;
+            while at < strip.end {
+                let (from, left) = match self.from.line == self.from.pitch {
+                    true => (at, strip.end - at),
+                    false => {
+                        let (y, x) = (at / self.from.line, at % self.from.line);
+                        (y * self.from.pitch + x, self.from.line - x)
+                    }
+                };
+                let len = left.min(strip.end - at);
+                runs[count] = Run { from, to: at - strip.start, len };
+                (at, count) = (at + len, count + 1);
+            }
+            let room = &mut self.room[..depth * pitch + LONGEST];
+            let (planes, runs) = (self.planes, &runs[..count]);
+            Copy { planes, taps: self.taps, last, runs, pitch, out: &mut *room }.widest();
+            let block = Block {
+                panels: self.panels,
+                pieces: self.pieces,
+                panel: self.panel,
+                taps: &self.strip_taps.0[pitch / 8 - 1][..depth],
+                planes: &room[..depth * pitch],
+                origin: strip.start,
+                columns: strip,
+                lines: self.to,
+                rows: self.rows.clone(),
+                epilogue: self.epilogue,
+                scratch: &mut *self.scratch,
+            };
+            block.widest();
+        }
+    }
+}
+
+/// Copies runs of positions of each row of the right operand.
+struct Copy<'a> {
+    planes: &'a [f32],
+    taps: &'a [usize],
+    /// The last tap's place.
+    last: usize,
+    runs: &'a [Run],
+    pitch: usize,
+    out: &'a mut [f32],
+}
+
+impl SimdOp for Copy<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let Copy { planes, taps, last, runs, pitch, out } = self;
+        let ops = isa.f32();
+        let len = ops.len();
+        let farthest = runs.iter().map(|run| run.from + run.len.next_multiple_of(len)).max();
+        let inside = farthest.is_none_or(|farthest| last + farthest <= planes.len());
+        let ends = runs.iter().all(|run| run.to + run.len <= pitch) && len <= LONGEST;
+        assert!(ends && out.len() >= taps.len() * pitch + LONGEST, "there is room for all rows");
+        for (row, &tap) in taps.iter().enumerate() {
+            let to = &mut out[row * pitch..];
+            for run in runs {
+                // What a vector writes beyond its end is written over by what follows.
+                let (from, to) = (tap + run.from, &mut to[run.to..]);
+                if inside {
+                    // SAFETY: whole vectors lie inside the planes, and the room has one beyond the last element.
+                    unsafe {
+                        let (from, to) = (planes.as_ptr().add(from), to.as_mut_ptr());
+                        for at in (0..run.len).step_by(len) {
+                            ops.store_ptr(ops.load_ptr(from.add(at)), to.add(at));
+                        }
+                    }
+                } else {
+                    to[..run.len].copy_from_slice(&planes[from..][..run.len]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strips_are_all_positions() {
+        for count in 0..200 {
+            let strips: Vec<_> = widths(5..5 + count).collect();
+            assert_eq!(
+                strips.iter().cloned().flatten().collect::<Vec<_>>(),
+                (5..5 + count).collect::<Vec<_>>()
+            );
+            assert!(strips.iter().all(|strip| strip.len() <= WIDTH + ALONE && !strip.is_empty()));
+        }
+    }
+}
