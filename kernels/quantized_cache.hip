@@ -6,6 +6,7 @@
 #include "rukh/gemm.h"
 #include "rukh/move.h"
 #include "rukh/quantize.h"
+#include "rukh/window_cache.h"
 
 struct CachePart {
   // The cache before, [batch][kv_heads][past_rows][size], or 0; new rows as numbers, [batch][kv_heads][rows][size]; scales; the
@@ -109,6 +110,8 @@ template <class T> DEVICE void quantized_cache(const QuantizedCacheParams &p) {
   }
 }
 
+// See window_cache.h.
+KERNEL(GROUP) window_cache(WindowCacheParams p) { window_rows(p); }
 KERNEL(GROUP) quantized_cache_f32(QuantizedCacheParams p) { quantized_cache<f32>(p); }
 KERNEL(GROUP) quantized_cache_f16(QuantizedCacheParams p) { quantized_cache<f16>(p); }
 KERNEL(GROUP) quantized_cache_bf16(QuantizedCacheParams p) { quantized_cache<bf16>(p); }

@@ -58,14 +58,14 @@ struct Rotated {
   f32 own, partner, cosine, sine;
   bool in, second;
 
-  template <class N> DEVICE Rotated load(const DecodeParams &p, const N &numbers, u64 row, u32 i, i64 position) {
+  // `cosines`, `sines`: those of the position, 0 where nothing is rotated.
+  template <class N>
+  DEVICE Rotated load(const DecodeParams &p, const N &numbers, u64 row, u32 i, u64 cosines, u64 sines) {
     bool in = i < 2 * p.half, second = p.interleaved ? i % 2 : i >= p.half;
     u32 away = p.interleaved ? 1 : p.half, other = second ? i - away : i + away;
     u32 pair = p.interleaved ? i / 2 : second ? other : i, at = in ? pair : 0;
-    // Nothing is in the rotation where there is none.
-    u64 angles = numbers.bytes(position * p.half);
-    u64 cosines = p.cosines ? p.cosines + angles : row, sines = p.cosines ? p.sines + angles : row;
-    return {numbers.load(row, i), numbers.load(row, in ? other : i), numbers.load(cosines, at), numbers.load(sines, at), in, second};
+    return {numbers.load(row, i), numbers.load(row, in ? other : i), numbers.load(cosines ? cosines : row, at),
+            numbers.load(cosines ? sines : row, at), in, second};
   }
   template <class N> METHOD f32 number(const N &numbers) const {
     u32 turned = bits<u32>(numbers.rounded(cosine * own + (second ? sine : -sine) * partner));
@@ -178,6 +178,7 @@ template <class N, u32 ROWS> struct DecodePart {
     const FlashParams &f = p.flash;
     u64 key = p.fresh_k + numbers.bytes(batch * p.fresh_k_strides[0] + kv_head * p.fresh_k_strides[1]);
     u64 value = p.fresh_v + numbers.bytes(batch * p.fresh_v_strides[0] + kv_head * p.fresh_v_strides[1]);
+    u64 angles = numbers.bytes(position * p.half), cosines = p.cosines ? p.cosines + angles : 0, sines = p.sines + angles;
     u32 all = rows * numbers.columns();
     // Loads are on their way before the first number is stored. Places outside read the row's first number.
     f32 k[SHARES], v[SHARES];
@@ -186,7 +187,7 @@ template <class N, u32 ROWS> struct DecodePart {
       UNROLL
       for (u32 n = 0; n < SHARES; n++) {
         u32 i = numbers.column_of(item_id() + n * DECODE_ITEMS);
-        parts[n] = Rotated::load(p, numbers, key, i < f.size ? i : 0, position);
+        parts[n] = Rotated::load(p, numbers, key, i < f.size ? i : 0, cosines, sines);
         v[n] = numbers.load(value, i < f.v_size ? i : 0);
       }
       UNROLL
@@ -201,7 +202,7 @@ template <class N, u32 ROWS> struct DecodePart {
         u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at), r = row < rows ? row : 0;
         u32 i = numbers.column_of(at - row * numbers.columns()), in = i < f.size ? i : 0;
         i64 from = batch * f.q_strides[0] + head_of(r) * f.q_strides[1] + query_of(r) * f.q_strides[2];
-        q[n] = Rotated::load(p, numbers, f.q + numbers.bytes(from), in, position);
+        q[n] = Rotated::load(p, numbers, f.q + numbers.bytes(from), in, cosines, sines);
         factors[n] = numbers.factor(in);
       }
       UNROLL

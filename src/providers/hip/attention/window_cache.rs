@@ -1,4 +1,4 @@
-//! Caches that keep the last keys alone: launches of `kernels/window_cache.hip`, before and behind attention.
+//! Caches that keep the last keys alone: launches of `kernels/include/rukh/window_cache.h`, before and behind attention.
 
 use std::mem::{offset_of, size_of};
 
@@ -165,7 +165,7 @@ impl WindowCache {
             ]);
             addresses.extend(self.caches[i].map(|cache| (from + offset_of!(WindowPart, cache), cache)));
         }
-        let kernel = KernelName { family: "window_cache", name: c"window_cache" };
+        let kernel = KernelName { family: "quantized_cache", name: c"window_cache" };
         plan.launch(kernel, [groups * self.batch * self.kv_heads, 2, 1], &params, &addresses)
     }
 }

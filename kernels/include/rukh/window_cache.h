@@ -7,7 +7,8 @@
 //
 // Access: a work item moves a unit of up to 16 bytes, neighbours beside each other. Bound: the bytes of the rows, read and
 // written.
-#include "rukh/move.h"
+#pragma once
+#include "move.h"
 
 struct WindowPart {
   // The cache before, [batch][kv_heads][capacity], and new rows, [batch][kv_heads][rows]; all that attention sees,
@@ -32,7 +33,7 @@ DEVICE i64 rows_after(const WindowCacheParams &p, i64 keys) {
   return keys <= room ? keys : window + (keys - room - 1) % (room - window + 1);
 }
 
-KERNEL(GROUP) window_cache(WindowCacheParams p) {
+DEVICE void window_rows(const WindowCacheParams &p) {
   const WindowPart &c = p.parts[group_id_y()];
   u32 plane = divide(group_id(), p.groups), unit = (group_id() - plane * p.groups.divisor) * GROUP + item_id();
   u32 row = divide(unit, p.units), column = unit - row * p.units.divisor, sample = plane / p.kv_heads;
