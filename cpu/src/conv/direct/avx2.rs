@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::tile::Pieces;
+use super::panels::Pieces;
 
 /// Rows of a tile.
 pub(super) const ROWS: usize = 4;

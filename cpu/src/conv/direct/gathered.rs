@@ -8,10 +8,10 @@ use std::ops::Range;
 use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
-use super::panels::Panels;
+use super::panels::{Panels, Pieces};
 use super::products::Products;
 use super::strips::{StripTaps, Strips};
-use super::tile::{ALONE, Pieces};
+use super::tile::ALONE;
 use crate::conv::common::blocks::part;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::Lines;

@@ -83,6 +83,23 @@ impl Panels {
     }
 }
 
+/// Which weights of a panel are multiplied: those of so many taps, then those of so many that are left out, and so on.
+#[derive(Clone, Copy)]
+pub(crate) struct Pieces {
+    pub(crate) run: usize,
+    pub(crate) skipped: usize,
+}
+
+impl Pieces {
+    /// All of them.
+    pub(crate) const ALL: Pieces = Pieces { run: usize::MAX, skipped: 0 };
+
+    /// How many taps' weights reach as far as the last one of `taps` that are multiplied.
+    pub(super) fn reach(self, taps: usize) -> usize {
+        taps + taps.saturating_sub(1) / self.run * self.skipped
+    }
+}
+
 /// As the left operand of a general product.
 impl Source<f32> for Panels {
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {

@@ -1,8 +1,8 @@
 //! The products of panels with planes: cut into blocks of rows and positions, on all threads or on one.
 
-use super::panels::Panels;
+use super::panels::{Panels, Pieces};
 use super::strips::{StripTaps, Strips};
-use super::tile::{ALONE, Block, Pieces};
+use super::tile::{ALONE, Block};
 use crate::conv::common::blocks::{At, Blocks};
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::Lines;

@@ -9,7 +9,8 @@ use std::ops::Range;
 use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
-use super::tile::{ALONE, Block, Pieces};
+use super::panels::Pieces;
+use super::tile::{ALONE, Block};
 use crate::conv::common::blocks::VECTORS;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Run};

@@ -11,7 +11,7 @@ use rten_simd::{Isa, SimdOp};
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
 use super::gemv::multiply;
-use super::panels::rows_of;
+use super::panels::{Pieces, rows_of};
 use crate::conv::common::blocks::VECTORS;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Segments};
@@ -31,23 +31,6 @@ const AHEAD: usize = 1024;
 /// The sums of a tile.
 #[repr(align(64))]
 struct Sums([f32; TILE_LEN]);
-
-/// Which weights of a panel are multiplied: those of so many taps, then those of so many that are left out, and so on.
-#[derive(Clone, Copy)]
-pub(crate) struct Pieces {
-    pub(crate) run: usize,
-    pub(crate) skipped: usize,
-}
-
-impl Pieces {
-    /// All of them.
-    pub(crate) const ALL: Pieces = Pieces { run: usize::MAX, skipped: 0 };
-
-    /// How many taps' weights reach as far as the last one of `taps` that are multiplied.
-    pub(super) fn reach(self, taps: usize) -> usize {
-        taps + taps.saturating_sub(1) / self.run * self.skipped
-    }
-}
 
 /// A part of a convolution for one thread.
 pub(crate) struct Block<'a> {
