@@ -80,9 +80,12 @@ fn pack(group: &[&Image], cache: &Path) -> Pack {
     let images: Vec<Vec<u8>> =
         group.iter().map(|image| fs::read(&image.file).expect("the cache can be read")).collect();
     let digests: Vec<u64> = images.iter().map(|image| fnv1a(image)).collect();
-    let mut key = DefaultHasher::new();
-    ("LZMA", LEVEL, &digests).hash(&mut key);
     let (stem, generation) = (stem(&group[0].family), generation(&group[0].target));
+    // Bits of the byte before, of the place and of the place of a match that LZMA's statistics tell apart. Instructions of
+    // AMD's GPUs are words of four bytes; PTX is text, which is aligned to nothing.
+    let alignment = if generation == PTX { (3, 0, 0) } else { (0, 2, 2) };
+    let mut key = DefaultHasher::new();
+    ("LZMA", LEVEL, alignment, &digests).hash(&mut key);
     let file = cache.join(format!("{stem}-{generation}-{:016x}.pack", key.finish()));
     if !file.exists() {
         let whole = images.concat();
@@ -90,10 +93,7 @@ fn pack(group: &[&Image], cache: &Path) -> Pack {
         // Reaches over all images, and takes no more memory to decode than they have.
         options.dict_size = whole.len().next_power_of_two().clamp(1 << 12, 1 << 26) as u32;
         options.nice_len = LzmaOptions::NICE_LEN_MAX;
-        if generation != PTX {
-            // Instructions of AMD's GPUs are words of four bytes.
-            (options.lc, options.lp, options.pb) = (0, 2, 2);
-        }
+        (options.lc, options.lp, options.pb) = alignment;
         let mut encoder = LzmaWriter::new_use_header(Vec::new(), &options, Some(whole.len() as u64))
             .expect("valid options");
         encoder.write_all(&whole).expect("memory takes it");
