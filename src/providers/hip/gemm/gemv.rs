@@ -14,6 +14,7 @@ use super::super::launch::{AddressedParams, KernelName};
 use super::super::norm::Rms;
 use super::super::unit::Unit;
 use super::product::Product;
+use super::spread::{Lines, Split, WAVES, split};
 
 /// What a launch does besides the product.
 #[derive(Clone, Debug, Default)]
@@ -51,8 +52,7 @@ struct GemvParams {
 
 const _: () = assert!(size_of::<GemvParams>() == 96);
 
-/// Waves of a workgroup, and packs of 16 bytes that a lane loads of a line at once.
-const WAVES: usize = 4;
+/// Packs of 16 bytes that a lane loads of a line at once.
 const AHEAD: usize = 4;
 /// Workgroups that a processor has room for.
 const RESIDENT: usize = 4;
@@ -123,6 +123,11 @@ impl Form {
             && ty.size() == 2
             && (LEAST_MMA_ROWS..=MOST_MMA_ROWS).contains(&m)
             && self.rows([m, k], norm, ty, unit).is_some_and(|rows| rows >= m.min(MOST_ROWS))
+    }
+
+    fn lines(&self) -> Lines {
+        let &Form { columns, line_bytes, step_bytes, round_bytes, .. } = self;
+        Lines { columns, line_bytes, step_bytes, round_bytes }
     }
 
     /// Elements of a row of A in workgroup memory: whole steps.
@@ -202,7 +207,8 @@ impl Product {
         let bundles = if fused.gate.is_some() { self.n / 2 } else { self.n }.div_ceil(step);
         let lds = form.memory(rows, self.k, fused.norm.is_some(), ty);
         let resident = (workgroup_memory(unit) / lds.max(1)).clamp(1, RESIDENT);
-        let Split { parts, groups } = split(bundles, form, [row_blocks, resident], unit);
+        let Split { parts, groups } =
+            split(bundles, form.lines(), [row_blocks, resident], unit.compute_units);
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (params.k, 1);
         let of_lines = form.more.1.iter().map(|&(_, operand)| operand).chain([self.b.at]);
@@ -273,46 +279,12 @@ fn workgroup_memory(unit: Unit) -> usize {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Split {
-    /// Waves that share a bundle.
-    parts: usize,
-    /// Workgroups of each block of rows.
-    groups: usize,
-}
-
-/// How bundles of lines are spread over the device: what takes the processor with the most of them the least time.
-fn split(bundles: usize, form: &Form, [row_blocks, resident]: [usize; 2], unit: Unit) -> Split {
-    /// Bytes that come to a processor while it waits for the first: so many must be on their way.
-    const LATENCY: usize = 24 << 10;
-    let &Form { columns, line_bytes, step_bytes, round_bytes, .. } = form;
-    let units = unit.compute_units.max(1);
-    let slots = (resident * units / row_blocks).max(1);
-    let ways = [1, 2, 4].into_iter().filter(|parts| *parts == 1 || line_bytes >= parts * step_bytes);
-    let best = ways.min_by_key(|parts| {
-        let (groups, rounds) = rounds(bundles, *parts, slots);
-        let resident = (groups * row_blocks).div_ceil(units);
-        let bytes = resident * rounds * (WAVES / parts) * columns * line_bytes;
-        let of_wave = (columns * line_bytes * rounds / parts).min(2 * columns * step_bytes);
-        let on_the_way = (resident * WAVES * of_wave).max(1);
-        LATENCY + bytes * LATENCY.max(on_the_way) / on_the_way + resident * rounds * round_bytes
-    });
-    let parts = best.unwrap_or(1);
-    Split { parts, groups: rounds(bundles, parts, slots).0 }
-}
-
-/// Workgroups, and how many bundles each team of their waves takes, one after the other.
-fn rounds(bundles: usize, parts: usize, slots: usize) -> (usize, usize) {
-    let wanted = bundles.div_ceil(WAVES / parts).max(1);
-    let rounds = wanted.div_ceil(slots);
-    (wanted.div_ceil(rounds), rounds)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::launch::Operand;
     use super::super::Epilogue;
     use super::super::product::Matrix;
+    use super::super::spread::rounds;
     use super::*;
 
     fn product(m: usize, n: usize, k: usize) -> Product {
@@ -346,7 +318,7 @@ mod tests {
         ] {
             let form = Form::of_elements(&product(1, n, k), false, ElementType::F16, H200).unwrap();
             let pairs = n / 2;
-            let Split { parts, groups } = split(pairs, &form, [1, RESIDENT], H200);
+            let Split { parts, groups } = split(pairs, form.lines(), [1, RESIDENT], 132);
             assert!(k * 2 >= form.step_bytes * parts || parts == 1);
             let (_, rounds) = rounds(pairs, parts, RESIDENT * 132);
             let most = groups.div_ceil(132) * rounds * (WAVES / parts);
@@ -363,7 +335,7 @@ mod tests {
             let of_halves = Form::of_elements(&product(1, n, k), false, ElementType::F16, H200).unwrap();
             let (line_bytes, step_bytes, step) = (k / 2, 512, 1024);
             let form = Form { columns: 4, line_bytes, step_bytes, step, round_bytes: 3 << 10, ..of_halves };
-            assert_eq!(split(n / 4, &form, [1, RESIDENT], H200).parts, parts, "{n} columns of {k}");
+            assert_eq!(split(n / 4, form.lines(), [1, RESIDENT], 132).parts, parts, "{n} columns of {k}");
         }
     }
 

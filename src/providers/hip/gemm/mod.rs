@@ -12,6 +12,7 @@ mod plan;
 mod product;
 mod projection;
 mod shapes;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod tiles;
