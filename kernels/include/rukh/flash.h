@@ -28,8 +28,7 @@ template <class T> DEVICE Chunk load_eight(const T *row, u32 at, u32 limit) {
 }
 // Powers and quotients by the hardware's instructions, which are near enough for weights: off by two units in the last place
 // where they are large.
-DEVICE f32 exp2_near(f32 x) { return fast_exp2(x); }
-DEVICE f32 exp_near(f32 x) { return exp2_near(x * 1.44269504088896340736f); }
+DEVICE f32 exp_near(f32 x) { return fast_exp2(x * 1.44269504088896340736f); }
 DEVICE f32 divide_near(f32 a, f32 b) { return a * fast_inverse(b); }
 
 // tanh through one exponential: off by 1e-7 of the cap at most.

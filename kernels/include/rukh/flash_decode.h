@@ -26,14 +26,8 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
   auto o = DecodePart<DecodeNumbers<T, SIZE>, ROWS>::of(p, {});
   u32 batch = o.batch, rows = o.rows;
 
-  // The keys that each row sees, and this workgroup's part of what any of them does.
-  u32 from[ROWS], to[ROWS], begin = m.keys, end = 0;
-  UNROLL
-  for (u32 r = 0; r < ROWS; r++) {
-    o.keys_of(r, from[r], to[r]);
-    begin = from[r] < begin ? from[r] : begin, end = to[r] > end ? to[r] : end;
-  }
-  if (!o.take(begin, end, TEAMS * AHEAD)) return;
+  u32 from[ROWS], to[ROWS];
+  if (!o.take_rows(from, to, TEAMS * AHEAD)) return;
   u32 own = o.own, own_end = o.own_end;
 
   T *keys = o.keys(), *values = o.values();

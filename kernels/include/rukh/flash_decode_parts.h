@@ -37,8 +37,8 @@ constexpr u32 DECODE_PARTS = 64;
 // What queries, results and rows of workgroup memory are: numbers of T, and COLUMNS of a head in their order.
 template <class T, u32 COLUMNS> struct DecodeNumbers {
   typedef T Type;
-  // Columns that a row has room for; loads of a work item that are on their way together, of queries and of parts.
-  static constexpr u32 LEAST = COLUMNS, MOST = COLUMNS, TOGETHER = 4, JOINED = 16;
+  // Columns of a row, from and up to.
+  static constexpr u32 LEAST = COLUMNS, MOST = COLUMNS;
   METHOD f32 load(u64 address, u64 at) const { return load_one<T>(address, at); }
   METHOD void store(u64 address, u64 at, f32 x) const { ((T *)address)[at] = narrow<T>(x); }
   METHOD f32 rounded(f32 x) const { return widen(narrow<T>(x)); }
@@ -157,6 +157,17 @@ template <class N, u32 ROWS> struct DecodePart {
     return !split || split * chunk < seen;
   }
 
+  // The keys that each row sees, and a part of what any of them does; see `take`.
+  METHOD bool take_rows(u32 (&from)[ROWS], u32 (&to)[ROWS], u32 step) {
+    u32 begin = p.flash.softmax.keys, end = 0;
+    UNROLL
+    for (u32 r = 0; r < ROWS; r++) {
+      keys_of(r, from[r], to[r]);
+      begin = from[r] < begin ? from[r] : begin, end = to[r] > end ? to[r] : end;
+    }
+    return take(begin, end, step);
+  }
+
   typedef typename N::Type T;
   METHOD T *keys() const {
     const FlashParams &f = p.flash;
@@ -174,7 +185,7 @@ template <class N, u32 ROWS> struct DecodePart {
   // has the new key and value, `keep` takes them: of each what stands at the places `item_id() + n * DECODE_ITEMS`.
   template <class Put, class Keep> METHOD void bring(Put put, Keep keep) const {
     constexpr u32 ROUNDS = (ROWS * N::MOST + DECODE_ITEMS - 1) / DECODE_ITEMS;
-    constexpr u32 TOGETHER = ROUNDS < N::TOGETHER ? ROUNDS : N::TOGETHER;
+    constexpr u32 TOGETHER = ROUNDS < 4 ? ROUNDS : 4;
     const FlashParams &f = p.flash;
     u64 key = p.fresh_k + numbers.bytes(batch * p.fresh_k_strides[0] + kv_head * p.fresh_k_strides[1]);
     u64 value = p.fresh_v + numbers.bytes(batch * p.fresh_v_strides[0] + kv_head * p.fresh_v_strides[1]);
@@ -287,7 +298,7 @@ template <class N, u32 ROWS> struct DecodePart {
   // their way: elements of TOGETHER parts.
   METHOD void join(f32 *memory, const f32 *parts, u32 splits) const {
     constexpr u32 LEAST = ROWS * N::LEAST;
-    constexpr u32 TOGETHER = N::JOINED, E = LEAST >= 4 * DECODE_ITEMS ? 4 : LEAST >= 2 * DECODE_ITEMS ? 2 : 1;
+    constexpr u32 TOGETHER = 16, E = LEAST >= 4 * DECODE_ITEMS ? 4 : LEAST >= 2 * DECODE_ITEMS ? 2 : 1;
     typedef f32 Elements __attribute__((ext_vector_type(E)));
     u32 columns = numbers.columns();
     f32 *most_of = memory, *total_of = memory + DECODE_PARTS * ROWS;

@@ -81,7 +81,7 @@ DEVICE void numbers_of(u32 format, bool second, Unit codes, Two (&x)[CODES / 2])
 // read neighbouring units of 16 bytes.
 struct QuantizedNumbers {
   typedef u8 Type;
-  static constexpr u32 LEAST = 64, MOST = MOST_COLUMNS, TOGETHER = 4, JOINED = 16;
+  static constexpr u32 LEAST = 64, MOST = MOST_COLUMNS;
   u32 type, lanes, keys_by_column;
   // Of this head's keys, and of values by their places in a row.
   u64 key_scales;
@@ -134,14 +134,8 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
   auto o = DecodePart<QuantizedNumbers, ROWS>::of(p, numbers);
   u32 rows = o.rows;
 
-  // The keys that each row sees, and this workgroup's part of what any of them does.
-  u32 from[ROWS], to[ROWS], begin = m.keys, end = 0;
-  UNROLL
-  for (u32 r = 0; r < ROWS; r++) {
-    o.keys_of(r, from[r], to[r]);
-    begin = from[r] < begin ? from[r] : begin, end = to[r] > end ? to[r] : end;
-  }
-  if (!o.take(begin, end, teams * AHEAD)) return;
+  u32 from[ROWS], to[ROWS];
+  if (!o.take_rows(from, to, teams * AHEAD)) return;
   u32 own = o.own, own_end = o.own_end;
 
   // Bytes of the caches, and of a row.
@@ -180,8 +174,8 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
   UNROLL
   for (u32 n = 0; n < SHARES * 2; n++) {
     u32 i = numbers.column_of(item + n / 2 * DECODE_ITEMS), of_values = n % 2, in = i < f.size ? i : 0;
-    u64 at = of_values ? all.values_by_column ? scales_of_head + in : 0 : numbers.keys_by_column ? scales_of_head + in : 0;
-    scales[n] = ((const GLOBAL f32 *)(of_values ? all.value_scales : all.key_scales))[at];
+    bool by_column = of_values ? all.values_by_column : all.keys_by_column;
+    scales[n] = ((const GLOBAL f32 *)(of_values ? all.value_scales : all.key_scales))[by_column ? scales_of_head + in : 0];
   }
   o.bring([&](u32 r, u32 i, f32 x) __attribute__((always_inline)) { memory[r * numbers.columns() + i] = x * m.scale; },
           [&](const f32 (&new_key)[SHARES], const f32 (&new_value)[SHARES]) __attribute__((always_inline)) {

@@ -26,13 +26,13 @@ template <u32 N> DEVICE void exponentials(f32 (&s)[N], f32 by, Running &run, f32
     x = __builtin_fmaxf(x * by, run.most[r]);
     // Where nothing is visible yet there is nothing to bring to the new maximum.
     base[r] = x == -infinity(0.f) ? 0 : x;
-    factor[r] = exp2_near(run.most[r] - base[r]);
+    factor[r] = fast_exp2(run.most[r] - base[r]);
     run.most[r] = x;
   }
   f32 total[2][2] = {};
 #pragma unroll
   for (u32 i = 0; i < N; i++) {
-    s[i] = exp2_near(__builtin_fmaf(s[i], by, -base[i / 2 % 2]));
+    s[i] = fast_exp2(__builtin_fmaf(s[i], by, -base[i / 2 % 2]));
     total[i / 2 % 2][i % 2] += s[i];
   }
 #pragma unroll

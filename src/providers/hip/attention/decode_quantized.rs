@@ -15,7 +15,8 @@ use super::decode::{DecodeKernel, DecodeParams, Fresh, ITEMS, MOST_SPLITS, RESID
 use super::quantized_cache::{QuantizedCache, format};
 use super::scores::Problem;
 
-/// Columns of a work item, of 4 bits of two, rows of a workgroup, and keys that a work item loads before it uses one, as in the kernel.
+/// Columns of a work item (of 4 bits two share them), rows of a workgroup, and keys that a work item loads before it uses one,
+/// as in the kernel.
 const CODES: usize = 16;
 const ROWS: usize = 4;
 const AHEAD: usize = 2;
@@ -26,6 +27,11 @@ const RESIDENT_ELSEWHERE: usize = 4;
 
 /// Work items that share a row, as powers of two, for heads of so many columns.
 const LANES: [(u32, usize); 3] = [(2, 64), (3, 128), (4, 256)];
+
+/// Those for a head, and the columns that they have room for.
+fn lanes(size: usize) -> Option<(u32, usize)> {
+    LANES.into_iter().find(|(_, room)| size <= *room)
+}
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -46,7 +52,7 @@ impl Problem {
     pub(super) fn quantized_decode_kernel(&self, unit: Unit, kept: ElementType) -> Option<DecodeKernel> {
         let size = self.k.size;
         let columns = if kept == ElementType::U8 { 2 * CODES } else { CODES };
-        let &(lanes, room) = LANES.iter().find(|(_, room)| size <= *room)?;
+        let (lanes, room) = lanes(size)?;
         let plain = self.mask.is_none() && self.kept.is_none() && !self.has_enough_rows();
         let float = matches!(self.ty, ElementType::F32 | ElementType::F16 | ElementType::BF16);
         let usable = plain && float && size.is_multiple_of(columns) && size > 0 && self.k.heads > 0;
@@ -72,13 +78,12 @@ impl Problem {
     ) -> Result<(), OpError> {
         const { assert!(offset_of!(QuantizedDecodeParams, decode) == 0) };
         let (decode, mut addresses) = self.decode_params(plan, kernel, fresh);
-        let lanes = LANES.iter().find(|(_, room)| self.k.size <= *room).map_or(0, |(lanes, _)| *lanes);
         let params = QuantizedDecodeParams {
             decode,
             by_column: cache.parts.map(|part| u32::from(part.per_channel)),
             ty: self.ty as u32,
             format: format(cache.kept) as u32,
-            lanes,
+            lanes: lanes(self.k.size).map_or(0, |(lanes, _)| lanes),
             ..QuantizedDecodeParams::zeroed()
         };
         let scales = offset_of!(QuantizedDecodeParams, scales);
