@@ -36,16 +36,16 @@ def grouped_attention(element, given, cache=None, outputs=3, **attributes):
     """GroupQueryAttention of 4 heads that share 2, with caches (of another type: `cache`) as inputs and outputs. `given`:
     the names of the optional inputs that it has. No shape is told."""
     required = ["q", "k", "v", "past_k", "past_v", "last", "total"]
-    names = [*required, "cos", "sin", "", "", "sink", "k_scale", "v_scale"]
+    names = [*required, "cos", "sin", "positions", "", "sink", "k_scale", "v_scale"]
     inputs = [name if name in given or name in {*required} - {"k", "v"} else "" for name in names]
     node = helper.make_node(
         "GroupQueryAttention", inputs, ["y", "new_k", "new_v"][:outputs], domain="com.microsoft", num_heads=4,
         kv_num_heads=2, **attributes,
     )  # fmt: skip
-    types = {"last": TensorProto.INT32, "total": TensorProto.INT32}
+    types = {"last": TensorProto.INT32, "total": TensorProto.INT32, "positions": TensorProto.INT64}
     types |= {"k_scale": TensorProto.FLOAT, "v_scale": TensorProto.FLOAT}
     types |= dict.fromkeys(["past_k", "past_v", "new_k", "new_v"], cache or element)
-    ranks = {"q": 3, "k": 3, "v": 3, "past_k": 4, "past_v": 4, "cos": 2, "sin": 2}
+    ranks = {"q": 3, "k": 3, "v": 3, "past_k": 4, "past_v": 4, "cos": 2, "sin": 2, "positions": 2}
 
     def described(name):
         shape = [f"{name}{i}" for i in range(ranks.get(name, 1))] if name in inputs else None

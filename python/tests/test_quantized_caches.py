@@ -2,6 +2,7 @@
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 import rukh
 from models import grouped_attention
@@ -226,6 +227,47 @@ def test_steps_in_place(cache, provider):
             for b, length in enumerate(lengths):
                 assert kept[b, :, length - 1].tobytes() == new[b, :, length - 1].tobytes(), step
                 given[name][b, :, length - 1] = new[b, :, length - 1]
+
+
+@pytest.mark.parametrize("cache", [None, "int8"])
+@pytest.mark.parametrize("positions", [[[5]], [[5], [7]]])
+def test_prompts_of_one_token_in_place(cache, positions):
+    """A prompt, as the model's own total tells, may have one position for all samples, and samples without a token, also
+    where past and present are one buffer with room for more: what the CPU gives."""
+    size, capacity, lengths = 16, 8, [1, 0]
+    optional = ("k", "v", "cos", "sin", "positions")
+    element, dtype, bits = KINDS_BY_FORMULA[cache or "int8"]
+    kinds = ("PER_TENSOR", "PER_CHANNEL")
+    if cache:
+        data = model(TensorProto.FLOAT, element, bits, *kinds, optional, do_rotary=1)
+    else:
+        data = grouped_attention(TensorProto.FLOAT, set(optional), do_rotary=1)
+    rng = np.random.default_rng(3)
+    given = feed(rng, np.float32, size, dtype, bits, kinds, 1, lengths, capacity, optional)
+    given["positions"] = np.array(positions, np.int64)
+    data, total = onnx.load_from_string(data), given.pop("total")
+    total[:] = 1
+    data.graph.initializer.append(onnx.numpy_helper.from_array(total, "total"))
+    data.graph.input.remove(next(x for x in data.graph.input if x.name == "total"))
+    data = data.SerializeToString()
+    if not cache:
+        past = rng.standard_normal((2, KV_HEADS, capacity, size)).astype(np.float32)
+        given |= {"past_k": past, "past_v": -past}
+        del given["k_scale"], given["v_scale"]
+    wanted = opened(data, "cpu").run(None, given)
+    for provider in PROVIDERS:
+        device, session = "cpu" if provider == "cpu" else "hip", opened(data, provider)
+        caches = {n: rukh.OrtValue.ortvalue_from_numpy(given[n].copy(), device) for n in ("past_k", "past_v")}
+        binding = session.io_binding()
+        for name, x in given.items():
+            binding.bind_ortvalue_input(name, caches.get(name) or rukh.OrtValue.ortvalue_from_numpy(x))
+        binding.bind_output("y")
+        for name in "kv":
+            binding.bind_ortvalue_output(f"new_{name}", caches[f"past_{name}"])
+        session.run_with_iobinding(binding)
+        np.testing.assert_allclose(binding.get_outputs()[0].numpy(), wanted[0], rtol=0, atol=1e-5)
+        for name, new in zip(("past_k", "past_v"), wanted[1:], strict=True):
+            np.testing.assert_allclose(caches[name].numpy()[0, :, 0], new[0, :, 0], rtol=0, atol=1e-6)
 
 
 def test_what_does_not_fit():

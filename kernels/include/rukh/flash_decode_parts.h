@@ -37,7 +37,7 @@ constexpr u32 DECODE_PARTS = 64;
 // What queries, results and rows of workgroup memory are: numbers of T, and COLUMNS of a head in their order.
 template <class T, u32 COLUMNS> struct DecodeNumbers {
   typedef T Type;
-  // Columns of a row, from and up to.
+  // The least and the most columns that a row of workgroup memory has.
   static constexpr u32 LEAST = COLUMNS, MOST = COLUMNS;
   METHOD f32 load(u64 address, u64 at) const { return load_one<T>(address, at); }
   METHOD void store(u64 address, u64 at, f32 x) const { ((T *)address)[at] = narrow<T>(x); }
@@ -253,7 +253,7 @@ template <class N, u32 ROWS> struct DecodePart {
       f32 sink = m.sinks ? numbers.load(m.sinks, head) : 0, base = sum.rise(sink);
       sum.total += exp_near(sink - base);
     }
-    f32 y = sum.total > 0 ? divide_near(sum.out[0], sum.total) : 0;
+    f32 y = sum.total != 0 ? divide_near(sum.out[0], sum.total) : 0;
     i64 to = batch * f.y_strides[0] + head * f.y_strides[1] + query_of(r) * f.y_strides[2];
     numbers.store(f.y, to + i, numbers.result(y, place));
   }

@@ -63,9 +63,9 @@ impl HipKernel for GroupQuery {
         if let Some(total) = total
             && (total < 0 || total as usize > most || (total as usize) < rows)
         {
+            let room = if window.is_some() { "" } else { ", the room in the caches" };
             return Err(OpError::Data(format!(
-                "total_sequence_length is {total}; allowed is {rows}, the number of queries, to {most}, the \
-                 room in the caches"
+                "total_sequence_length is {total}; allowed is {rows}, the number of queries, to {most}{room}"
             )));
         }
         let total = total.map(|total| total as usize);
@@ -197,8 +197,9 @@ impl HipKernel for GroupQuery {
             gather.plan(plan)?;
             return window.plan_attention(plan, &problem, quantized.as_ref());
         }
-        // One new row of caches that stay where they are: one launch for everything.
-        let one_row = rows == 1 && input(14).is_none() && past > 0;
+        // One new row of caches that stay where they are: one launch for everything. A prompt of one row may have one
+        // position for all samples, and samples without a key.
+        let one_row = rows == 1 && !prompt && input(14).is_none() && past > 0;
         let step = Problem { q, lengths: None, ..problem };
         let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
         let places = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
@@ -228,7 +229,7 @@ impl HipKernel for GroupQuery {
             problem.plan(plan)
         };
 
-        let kernel = step.decode_kernel(plan.provider.unit()).filter(|_| one_row && may_stay);
+        let kernel = if one_row && may_stay { step.decode_kernel(plan.provider.unit()) } else { None };
         let Some(kernel) = kernel else { return in_two(plan) };
         plan.by_place(
             decode::ALIGNMENT,
