@@ -225,6 +225,9 @@ impl Mover for Elements {
     ) -> Result<(), OpError> {
         let (Some(data), Some(output)) = (inputs.items::<T>(0), outputs.items::<T>(0)) else { return Ok(()) };
         let indices = Ints::required(inputs.view(1), "indices")?;
+        if plan.axis_length == 0 {
+            return indices.check(0);
+        }
         assert!(output.is_empty() || plan.reach <= data.len(), "the data have their extent");
         let outside = AtomicBool::new(false);
         split_mut(cx.pool, output, plan.row_size, (GRAIN / plan.row_size.max(1)).max(1), |rows, output| {
@@ -365,6 +368,13 @@ mod tests {
             let inputs = [t(&[1, 4], &[1.0f32; 4]), indices];
             let error = run("GatherElements", 13, &attributes, &inputs, 1).unwrap_err().to_string();
             assert!(error.contains(&format!("index {bad} is out of range")), "{error}");
+        }
+        // An axis of no elements has no index, and no indices ask for none.
+        for (shape, right) in [([2, 3], false), ([0, 3], true)] {
+            let none = t::<f32>(&[0, 3], &[]);
+            let indices = t(&shape, &vec![0i64; shape.iter().product()]);
+            let found = run("GatherElements", 13, &[("axis", Attribute::Int(0))], &[none, indices], 1);
+            assert_eq!(found.is_ok(), right, "{shape:?}");
         }
     }
 }
