@@ -4,7 +4,7 @@
 #   scripts/test_levels.sh [quick]
 #
 # RUKH_CPU_ISA limits what the kernels use. Without `quick` the standard's cases are run as well, and the unit tests
-# once more under qemu-user, which also limits the crates that choose for themselves. Levels that the processor does
+# once more under qemu-user, which also limits `rten-gemm`, which chooses for itself. Levels that the processor does
 # not have are reported as not run.
 set -eu
 
@@ -35,7 +35,7 @@ if has avx512_vnni && has avx512_bf16; then
         run avx512dot
         echo "level native (AMX): the tests without a limit"
     else
-        echo "level native (AVX-512 with VNNI and BF16): the tests without a limit"
+        echo "level native: the tests without a limit"
         echo "AMX: not run, this processor has none"
     fi
 else

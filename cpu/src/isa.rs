@@ -22,7 +22,7 @@ pub enum Level {
     Avx512,
     /// AVX-512's dot products and permutations of bytes, as far as the processor has them: VNNI, BF16, VBMI.
     Avx512Dot,
-    /// Whatever the processor has besides: AMX.
+    /// Whatever the processor has besides: AMX, AVX-VNNI.
     Native,
 }
 
@@ -124,47 +124,49 @@ macro_rules! has_beyond_avx512 {
 #[cfg(target_arch = "x86_64")]
 pub(super) use has_beyond_avx512;
 
-/// Whether the processor's dot products of bfloat16 numbers are worth having. Intel's take longer than the products in `f32`
-/// that they replace.
+/// Whether the processor is one of Intel's.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn has_fast_bf16_dots() -> bool {
+pub(super) fn is_intel() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
     let intel = || {
         let vendor = std::arch::x86_64::__cpuid(0);
         let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
         text.as_flattened() == b"GenuineIntel"
     };
-    has_beyond_avx512!("avx512bf16") && !*INTEL.get_or_init(intel)
+    *INTEL.get_or_init(intel)
 }
 
-/// Whether the processor has AMX with products of bytes and of bfloat16 numbers, and the system lets this process use
+/// Whether the processor has AMX with products of bytes and of bfloat16 numbers.
+#[cfg(target_arch = "x86_64")]
+pub fn has_amx() -> bool {
+    // AMX-BF16, AMX-TILE and AMX-INT8 in EDX of leaf 7, which is there where AVX-512 is.
+    const AMX: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+    is_x86_feature_detected!("avx512f") && std::arch::x86_64::__cpuid_count(7, 0).edx & AMX == AMX
+}
+
+/// Whether kernels may use AMX: the processor has it, nothing limits the instructions, and the system lets this process use
 /// it. A process has to ask Linux before it uses tiles, which make the state of each of its threads larger; it is asked
 /// once. Other systems are not asked, and their tiles not used.
-pub fn has_amx() -> bool {
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_tiles() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
-    *ALLOWED.get_or_init(ask_for_tiles)
+    limit() == Level::Native && *ALLOWED.get_or_init(|| has_amx() && ask_for_tiles())
 }
 
-/// Whether kernels may use AMX.
+#[cfg(not(target_arch = "x86_64"))]
 pub(super) fn has_tiles() -> bool {
-    limit() == Level::Native && has_amx()
+    false
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn ask_for_tiles() -> bool {
-    use std::arch::x86_64::__cpuid_count;
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
-    // AMX-BF16, AMX-TILE and AMX-INT8 in EDX of leaf 7, which is there where AVX-512 is.
-    const AMX: u32 = 1 << 22 | 1 << 24 | 1 << 25;
-    if !is_x86_feature_detected!("avx512f") || __cpuid_count(7, 0).edx & AMX != AMX {
-        return false;
-    }
     // SAFETY: this takes a number and writes no memory. A kernel that does not know it refuses.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(all(target_arch = "x86_64", not(target_os = "linux")))]
 fn ask_for_tiles() -> bool {
     false
 }

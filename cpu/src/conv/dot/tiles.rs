@@ -32,7 +32,7 @@ impl Block<'_> {
         let Steps { dot_groups, volume } = steps;
         let (padded, count) = (self.rows.len().next_multiple_of(TILE_SIDE), depth / dot_groups);
         let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
-        assert!(depth == count * dot_groups && depth.is_multiple_of(volume));
+        assert!(count > 0 && depth == count * dot_groups && depth.is_multiple_of(volume));
         assert!(self.panels.len() >= padded * depth && self.first.len() >= padded);
         assert!(self.zeros.is_empty() || self.zeros.len() >= padded);
         assert!(farthest + end <= self.planes.len() && self.scratch.len() >= BLOCK_SCRATCH * depth);
