@@ -1,8 +1,9 @@
-// Caches of keys and values in 8 or 4 bits (GroupQueryAttention): new rows are divided by a scale, rounded and kept behind those
-// of the past, and all that attention sees becomes numbers again where it does not read the cache itself.
+// Caches of keys and values in 8 or 4 bits (GroupQueryAttention): new rows are divided by a scale, rounded and kept behind
+// those of the past. Where attention does not read the cache itself, all that it sees becomes numbers again. The kernel for
+// caches of the last keys, of any type, is here too, see window_cache.h.
 //
 // Access: a work item takes 8 columns of a row, of 8 or 4 bytes, neighbours beside each other; of sizes that are no multiple
-// of 8 one or two. Bound: the bytes of the cache that are seen, read, and as many numbers, written.
+// of 8 one or two. Bound: the bytes of the cache that are read and written, and of the numbers where there are any.
 #include "rukh/gemm.h"
 #include "rukh/move.h"
 #include "rukh/quantize.h"
@@ -110,7 +111,6 @@ template <class T> DEVICE void quantized_cache(const QuantizedCacheParams &p) {
   }
 }
 
-// See window_cache.h.
 KERNEL(GROUP) window_cache(WindowCacheParams p) { window_rows(p); }
 KERNEL(GROUP) quantized_cache_f32(QuantizedCacheParams p) { quantized_cache<f32>(p); }
 KERNEL(GROUP) quantized_cache_f16(QuantizedCacheParams p) { quantized_cache<f16>(p); }

@@ -111,17 +111,26 @@ pub(super) fn checksum<T: Copy + num_traits::ToPrimitive>(elements: &[T]) -> f64
     elements.iter().enumerate().map(term).sum()
 }
 
-/// Calls a function of any `Isa` with each instruction set that this machine has, whatever the level says.
-macro_rules! with_every_instruction_set {
-    ($check:ident) => {
-        $check(rten_simd::isa::GenericIsa::new());
+/// Runs a body with each instruction set that this machine has, whatever the level says.
+macro_rules! each_instruction_set {
+    ($isa:ident => $body:expr) => {{
+        {
+            let $isa = rten_simd::isa::GenericIsa::new();
+            $body
+        }
         #[cfg(target_arch = "x86_64")]
         {
-            rten_simd::isa::Avx2Isa::new().into_iter().for_each($check);
-            rten_simd::isa::Avx512Isa::new().into_iter().for_each($check);
+            if let Some($isa) = rten_simd::isa::Avx2Isa::new() {
+                $body
+            }
+            if let Some($isa) = rten_simd::isa::Avx512Isa::new() {
+                $body
+            }
         }
         #[cfg(target_arch = "aarch64")]
-        rten_simd::isa::ArmNeonIsa::new().into_iter().for_each($check);
-    };
+        if let Some($isa) = rten_simd::isa::ArmNeonIsa::new() {
+            $body
+        }
+    }};
 }
-pub(crate) use with_every_instruction_set;
+pub(crate) use each_instruction_set;

@@ -5,14 +5,12 @@ use std::f32::consts::{E, FRAC_2_SQRT_PI, LN_2, LOG2_E, SQRT_2};
 use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
 use rten_simd::{Isa, Simd, SimdUnaryOp};
 
-use super::vector::{LOWEST, ROUND, exp_below_zero, exp_factors, exp_of_rest};
+use super::vector::{LOWEST, ROUND, at_least, at_most, exp_below_zero, exp_factors, exp_of_rest};
 
 /// The exponential, within 1 ulp.
-#[derive(Default)]
 pub(crate) struct Exp;
 
 /// `1 / (1 + exp(-x))`, within 3 ulp of what is no denormal number.
-#[derive(Default)]
 pub(crate) struct Sigmoid;
 
 /// `x / (1 + exp(-alpha·x))`
@@ -21,24 +19,19 @@ pub(crate) struct Swish {
 }
 
 /// The hyperbolic tangent, within 3.1 ulp.
-#[derive(Default)]
 pub(crate) struct Tanh;
 
 /// `x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³)))`, which is `x · sigmoid(2√(2/π)·(x + 0.044715·x³))`.
-#[derive(Default)]
 pub(crate) struct TanhGelu;
 
 /// `log(1 + exp(x))`, within 3 ulp of what is no denormal number.
-#[derive(Default)]
 pub(crate) struct Softplus;
 
 /// `x · tanh(log(1 + exp(x)))`
-#[derive(Default)]
 pub(crate) struct Mish;
 
 /// The hyperbolic sine or cosine, within 4 ulp.
-#[derive(Default)]
-pub(crate) struct Hyperbolic<const COSINE: bool>;
+pub(crate) struct Hyperbolic<const IS_COSINE: bool>;
 
 /// `x`, below zero `below · (exp(x · factor) − 1)`, and all of it times `scale`: Elu, Selu and Celu.
 pub(crate) struct Elu {
@@ -62,14 +55,7 @@ const SINH: [f32; 4] = [1.0 / 6.0, 1.0 / 120.0, 1.0 / 5040.0, 1.0 / 362_880.0];
 /// A number in an interval; NaN stays NaN.
 #[inline(always)]
 fn within<I: Isa>(isa: I, x: I::F32, lowest: f32, highest: f32) -> I::F32 {
-    let ops = isa.f32();
-    let (lowest, highest) = (ops.splat(lowest), ops.splat(highest));
-    if ops.len() >= 8 {
-        // The operands in this order let NaN through, where there is an instruction of that kind.
-        return ops.min(highest, ops.max(lowest, x));
-    }
-    let x = ops.select(lowest, x, ops.lt(x, lowest));
-    ops.select(highest, x, ops.gt(x, highest))
+    at_most(isa, highest, at_least(isa, lowest, x))
 }
 
 /// `1 + exp(-x)`; infinite where the exponential is.
@@ -142,10 +128,8 @@ impl SimdUnaryOp<f32> for Tanh {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
         let ops = isa.f32();
-        // From 9.02 on it is 1 in f32. The operands in this order let NaN through.
-        let (size, most) = (ops.abs(x), ops.splat(9.02));
-        let size =
-            if ops.len() >= 8 { ops.min(most, size) } else { ops.select(most, size, ops.gt(size, most)) };
+        // From 9.02 on it is 1 in f32.
+        let size = at_most(isa, 9.02, ops.abs(x));
         let e = power_less_one(isa, ops.mul(size, ops.splat(2.0 * LOG2_E)));
         let y = ops.div(e, ops.add(e, ops.splat(2.0)));
         ops.or(y, ops.and(x, ops.splat(-0.0)))
@@ -165,7 +149,7 @@ impl SimdUnaryOp<f32> for Softplus {
             y = ops.mul_add(y, square, ops.splat(ATANH[i]));
         }
         let log = ops.mul(s, ops.mul_add(y, square, ops.splat(2.0)));
-        ops.add(within(isa, x, 0.0, f32::INFINITY), log)
+        ops.add(at_least(isa, 0.0, x), log)
     }
 }
 

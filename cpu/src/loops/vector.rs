@@ -1,4 +1,4 @@
-//! Functions over vectors of f32 that rten-vecmath lacks, or has with a larger error.
+//! Functions over vectors of f32: the error function, GELU, and what exponentials are made of.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
@@ -62,7 +62,7 @@ pub(super) const ROUND: f32 = 12_582_912.0;
 /// What is added to the exponent of a power of two that is half as large.
 const BIAS: f32 = 126.0;
 
-/// Two factors of `exp(x)`, within 1 ulp, for `x` from `LOWEST` to 88; NaN stays NaN in their product.
+/// Two factors of `exp(x)`, within 1 ulp, for `x` from `LOWEST` to 89, where it is infinite; NaN stays NaN in their product.
 #[inline(always)]
 pub(crate) fn exp_factors<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     let (ops, ints) = (isa.f32(), isa.i32());
@@ -95,15 +95,26 @@ fn rest<I: Isa, const TIMES: i32>(isa: I, x: I::F32, k: I::F32) -> I::F32 {
     ops.mul_add(ops.mul_add(y, r, times), r, times)
 }
 
+/// `x`, and `lowest` where it is less; NaN stays NaN.
+#[inline(always)]
+pub(super) fn at_least<I: Isa>(isa: I, lowest: f32, x: I::F32) -> I::F32 {
+    let (ops, lowest) = (isa.f32(), isa.f32().splat(lowest));
+    // The operands in this order let NaN through, where there is an instruction of that kind.
+    if ops.len() >= 8 { ops.max(lowest, x) } else { ops.select(lowest, x, ops.lt(x, lowest)) }
+}
+
+/// `x`, and `highest` where it is more; NaN stays NaN.
+#[inline(always)]
+pub(super) fn at_most<I: Isa>(isa: I, highest: f32, x: I::F32) -> I::F32 {
+    let (ops, highest) = (isa.f32(), isa.f32().splat(highest));
+    if ops.len() >= 8 { ops.min(highest, x) } else { ops.select(highest, x, ops.gt(x, highest)) }
+}
+
 /// `exp(x)` of what is not above zero (a few thousandths more do no harm), within 1 ulp; 0 below -86.99.
 #[inline(always)]
 pub(crate) fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
-    let ops = isa.f32();
-    let lowest = ops.splat(LOWEST);
-    // The operands of a maximum in this order let NaN through, where there is an instruction of that kind.
-    let x = if ops.len() >= 8 { ops.max(lowest, x) } else { ops.select(lowest, x, ops.lt(x, lowest)) };
-    let (y, power) = exp_factors(isa, x);
-    ops.mul(y, power)
+    let (y, power) = exp_factors(isa, at_least(isa, LOWEST, x));
+    isa.f32().mul(y, power)
 }
 
 impl SimdUnaryOp<f32> for Erf {
@@ -122,9 +133,8 @@ impl SimdUnaryOp<f32> for Gelu {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
         let ops = isa.f32();
-        // −∞·0 is NaN, where the limit is 0. The operands in this order let NaN through.
-        let lowest = ops.splat(f32::MIN);
-        let x = if ops.len() >= 8 { ops.max(lowest, x) } else { ops.select(lowest, x, ops.lt(x, lowest)) };
+        // −∞·0 is NaN, where the limit is 0.
+        let x = at_least(isa, f32::MIN, x);
         let t = ops.mul(x, ops.splat(FRAC_1_SQRT_2));
         let size = ops.abs(t);
         let (near, (exp, power)) = parts(isa, t);

@@ -41,7 +41,7 @@ template <u32 FIRST, u32 SECOND, u32 THIRD, u32 FOURTH> DEVICE u32 pick(u32 a, u
 
 typedef f16 Two __attribute__((ext_vector_type(2)));
 
-// What floats of 8 bits are multiplied with when they are read.
+// `numbers_of` gives floats of 8 bits over this; scales of keys and values make up for it.
 constexpr f32 FLOAT8_UNIT = 256;
 
 // The numbers of a lane's codes, exactly: those of floats of 8 bits over FLOAT8_UNIT. Of 4 bits half of the codes are
@@ -80,12 +80,14 @@ DEVICE void numbers_of(u32 format, bool second, Unit codes, Two (&x)[CODES / 2])
 // A row of workgroup memory has the first quarter of each lane's columns, then the second ones and so on: neighbouring lanes
 // read neighbouring units of 16 bytes.
 struct QuantizedNumbers {
+  // Of the caches. `bring_rows`, which has it, is not for them.
   typedef u8 Type;
   static constexpr u32 LEAST = 64, MOST = MOST_COLUMNS;
   u32 type, lanes, keys_by_column;
   // Of this head's keys, and of values by their places in a row.
   u64 key_scales;
   const f32 *value_scales;
+  // FLOAT8_UNIT, or 1.
   f32 unit;
 
   // No branch by the type: of floats the other half stands beside.
@@ -101,9 +103,7 @@ struct QuantizedNumbers {
     else ((GLOBAL u16 *)address)[at] = type == F16 ? bits<u16>((f16)x) : to_bf16(x);
   }
   METHOD f32 rounded(f32 x) const {
-    u32 b = bits<u32>(x);
-    f32 half = (f32)(f16)x, brief = bits<f32>((b + 0x7fff + (b >> 16 & 1)) & 0xffff0000);
-    return type == F32 || x != x ? x : type == F16 ? half : brief;
+    return type == F32 ? x : type == F16 ? (f32)(f16)x : bits<f32>((u32)to_bf16(x) << 16);
   }
   METHOD u64 bytes(i64 numbers) const { return numbers << (type == F32 ? 2 : 1); }
   METHOD u32 columns() const { return CODES << lanes; }
@@ -224,8 +224,6 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
       for (u32 w = 0; w < 4; w++) q[r][i + w] = bits<f32>(x[w]);
     }
   }
-  // exp(2x / c) = 2^(to_power x).
-  f32 to_power = m.softcap != 0 ? 2 * 1.44269504f / m.softcap : 0;
 
 #pragma unroll 1
   for (u32 block = own; block < own_end; block += teams * AHEAD) {
@@ -274,7 +272,7 @@ template <u32 ROWS> DEVICE void flash_decode_of_codes(const QuantizedDecodeParam
       for (u32 r = 0; r < ROWS; r++) {
         UNROLL
         for (u32 u = 0; u < AHEAD; u++)
-          score[r][u] = m.softcap - 2 * m.softcap * fast_inverse(fast_exp2(score[r][u] * to_power) + 1);
+          score[r][u] = cap_score(m, score[r][u]);
       }
     }
     f32 factor[ROWS];

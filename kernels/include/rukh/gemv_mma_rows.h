@@ -13,7 +13,8 @@ DEVICE void barrier_of_copies() {
   gemv_barrier();
 }
 
-// Puts sums of two rows into workgroup memory, and stores them too where that is wanted. All packs of all rows are on their way alike.
+// Puts sums of two rows into workgroup memory, and stores them too where that is wanted. All
+// packs of all rows are on their way alike.
 template <class T>
 DEVICE void add_rows(const GemmParams &p, const GemvParams &g, u32 row, u32 rows, bool stores_sum) {
   constexpr u32 V = 16 / sizeof(T);

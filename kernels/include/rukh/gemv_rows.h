@@ -92,7 +92,7 @@ template <class T> DEVICE Unit *gemv_pack(const GemvParams &g, u32 row, u32 pack
   return gemv_rows + row * gemv_row_packs<T>(g) + gemv_at(pack);
 }
 
-#if HAS_MMA_SYNC
+#if defined(HAS_MMA_SYNC)
 // Puts contiguous rows that lie at `row_bytes` from each other into workgroup memory, from row `to` on; what is beyond K or
 // beyond the rows that there are is 0. `wait_copies` waits for them, once their group has ended.
 template <class T>

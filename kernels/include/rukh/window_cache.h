@@ -2,8 +2,8 @@
 // and new ones one behind the other, for attention; a second one brings the last of them into the cache, which may be the one
 // of the past.
 //
-// A cache grows until it is full. A row that has no place then leaves as many of the last ones as the window has, and the
-// cache grows again: its rows follow from the number of keys alone.
+// A cache grows until it is full. The row that would come next makes it keep the last `window` rows alone, itself among them,
+// and it grows again: how many rows it has follows from the number of keys.
 //
 // Access: a work item moves a unit of up to 16 bytes, neighbours beside each other. Bound: the bytes of the rows, read and
 // written.
@@ -24,7 +24,7 @@ struct WindowCacheParams {
   Divider groups, units;
   u32 kv_heads, capacity, rows, room, window;
   // Whether new rows have no past; bytes of a work item, and of a number; whether this is the second launch.
-  u32 prompt, bytes, element, back, unused;
+  u32 prompt, bytes, element, second, unused;
 };
 static_assert(sizeof(WindowCacheParams) == 144, "the mirror in providers/hip/attention/window_cache.rs");
 
@@ -45,7 +45,7 @@ DEVICE void window_rows(const WindowCacheParams &p) {
     return from + (((u64)plane * rows + (u64)of) * p.units.divisor + column) * p.bytes;
   };
   u64 from = 0, to;
-  if (!p.back) {
+  if (!p.second) {
     if (row >= p.room) return;
     if (unit == 0 && plane % p.kv_heads == 0 && group_id_y() == 0) ((GLOBAL i64 *)p.seen)[sample] = all;
     to = place(c.space, p.room, at);
@@ -53,7 +53,7 @@ DEVICE void window_rows(const WindowCacheParams &p) {
     else if (at - before < (i64)p.rows) from = place(c.fresh, p.rows, at - before);
   } else {
     if (row >= p.capacity || !c.cache) return;
-    // A sample without keys has no row. What is behind the rows of a cache that stays where it is stays as it is.
+    // What is behind the rows of a cache that stays where it is stays as it is; a sample without keys has no row.
     if (at >= after && c.cache == c.past) return;
     to = place(c.cache, p.capacity, at);
     if (at < after) from = place(c.space, p.room, all - after + at);

@@ -3,6 +3,7 @@
 use crate::graph::{Attribute, NodeId, ValueId};
 use crate::tensor::ElementType;
 
+use super::attention::permutes;
 use super::rewriter::Rewriter;
 
 const MATMUL: &str = "rukh.MatMul";
@@ -14,20 +15,22 @@ pub(super) fn product(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     if !rw.reads_columns() || rw.element_type(rw.input(root, 0)?)? != ElementType::F32 {
         return None;
     }
+    let set = |name: &str| matches!(rw.node(root).attributes.get(name), Some(Attribute::Int(1)));
+    let read = |i: usize, batch: &str| exchanged(rw, rw.input(root, i)?).filter(|_| !set(batch));
+    let found = [(0, "transA", read(0, "transBatchA")), (1, "transB", read(1, "transBatchB"))]
+        .map(|(i, name, x)| x.map(|x| (i, name, x, Attribute::Int(i64::from(!set(name))))));
+    if found.iter().all(Option::is_none) {
+        return None;
+    }
     let mut new =
         rw.draft(root, if op == "MatMul" { MATMUL } else { op }, &[], &rw.node(root).inputs.clone());
     new.attributes = rw.node(root).attributes.clone();
-    let mut found = false;
-    for (i, (name, batch)) in [("transA", "transBatchA"), ("transB", "transBatchB")].into_iter().enumerate() {
-        let set = |name: &str| matches!(rw.node(root).attributes.get(name), Some(Attribute::Int(1)));
-        let Some(x) = exchanged(rw, rw.input(root, i)?).filter(|_| !set(batch)) else { continue };
-        let value = Attribute::Int(i64::from(!set(name)));
+    for (i, name, x, value) in found.into_iter().flatten() {
         new.inputs[i] = Some(x);
         new.attributes.0.retain(|(given, _)| given != name);
         new.attributes.0.push((name.to_owned(), value));
-        found = true;
     }
-    (found && rw.replace(root, new)).then_some(())
+    rw.replace(root, new).then_some(())
 }
 
 /// What a transpose of the last two axes makes a value of, which nobody else uses.
@@ -36,11 +39,8 @@ fn exchanged(rw: &Rewriter<'_>, value: ValueId) -> Option<ValueId> {
     let x = rw.input(transpose, 0)?;
     let rank = rw.shape(x)?.len();
     let wanted = (0..rank.checked_sub(2)?).chain([rank - 1, rank - 2]).map(|axis| axis as i64);
-    let same = match rw.node(transpose).attributes.get("perm") {
-        Some(Attribute::Ints(perm)) => perm.iter().copied().eq(wanted),
-        _ => rank == 2,
-    };
-    same.then_some(x)
+    let reversed = rank == 2 && rw.node(transpose).attributes.get("perm").is_none();
+    (reversed || permutes(rw, transpose, &wanted.collect::<Vec<_>>())).then_some(x)
 }
 
 #[cfg(test)]

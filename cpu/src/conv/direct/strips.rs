@@ -40,7 +40,10 @@ impl StripTaps {
             let last = widths(0..count).last().map_or(0, |strip| strip.len());
             for width in [WIDTH.min(count), last] {
                 let pitch = pitch(width);
-                taps.0[pitch / 8 - 1] = (0..depth).map(|row| row * pitch).collect();
+                let taps = &mut taps.0[pitch / 8 - 1];
+                if taps.is_empty() {
+                    *taps = (0..depth).map(|row| row * pitch).collect();
+                }
             }
         }
         taps
@@ -128,7 +131,7 @@ impl Strips<'_> {
             }
             let room = &mut self.room[..depth * pitch + LONGEST];
             let (planes, runs) = (self.planes, &runs[..count]);
-            Copy { planes, taps: self.taps, last, runs, pitch, out: &mut *room }.widest();
+            CopyRuns { planes, taps: self.taps, last, runs, pitch, out: &mut *room }.widest();
             let block = Block {
                 panels: self.panels,
                 pieces: self.pieces,
@@ -148,7 +151,7 @@ impl Strips<'_> {
 }
 
 /// Copies runs of positions of each row of the right operand.
-struct Copy<'a> {
+struct CopyRuns<'a> {
     planes: &'a [f32],
     taps: &'a [usize],
     /// The last tap's place.
@@ -158,12 +161,12 @@ struct Copy<'a> {
     out: &'a mut [f32],
 }
 
-impl SimdOp for Copy<'_> {
+impl SimdOp for CopyRuns<'_> {
     type Output = ();
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let Copy { planes, taps, last, runs, pitch, out } = self;
+        let CopyRuns { planes, taps, last, runs, pitch, out } = self;
         let ops = isa.f32();
         let len = ops.len();
         let farthest = runs.iter().map(|run| run.from + run.len.next_multiple_of(len)).max();

@@ -22,31 +22,8 @@ use crate::conv::winograd::weight_transform;
 use crate::loops::parallel::Parts;
 use crate::ops::activation::Activation;
 use crate::ops::window::{Padding, Window};
-use crate::testing::{checksum, ramp, whole};
+use crate::testing::{checksum, each_instruction_set, ramp, whole};
 use crate::threads::Pool;
-
-/// Runs a body with each of them.
-macro_rules! each_instruction_set {
-    ($isa:ident => $body:expr) => {{
-        {
-            let $isa = rten_simd::isa::GenericIsa::new();
-            $body
-        }
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some($isa) = rten_simd::isa::Avx2Isa::new() {
-                $body
-            }
-            if let Some($isa) = rten_simd::isa::Avx512Isa::new() {
-                $body
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        if let Some($isa) = rten_simd::isa::ArmNeonIsa::new() {
-            $body
-        }
-    }};
-}
 
 fn window(case: &Case) -> Window {
     Window {

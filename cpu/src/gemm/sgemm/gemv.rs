@@ -1,4 +1,4 @@
-//! A row vector times a matrix, in `f32`. Bound by reading the matrix once.
+//! A row vector, or a few, times a matrix, in `f32`. Bound by reading the matrix once.
 
 use crate::gemm::few_rows::{Rows, add_dots, dots};
 use crate::gemm::shape::Matrix;

@@ -246,6 +246,6 @@ mod tests {
 
     #[test]
     fn with_every_instruction_set() {
-        crate::testing::with_every_instruction_set!(check);
+        crate::testing::each_instruction_set!(isa => check(isa));
     }
 }

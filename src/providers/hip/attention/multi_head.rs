@@ -89,7 +89,7 @@ impl HipKernel for MultiHead {
                 .map(|p| Heads::dense(Operand::Input(at.past[i]), heads, p.shape[2], operand.size));
             let whole = before.is_some() && room == capacity;
             gather.parts.push(Part { past: before, bias, whole, used: keys, ..Part::new(*operand, out) });
-            *operand = Heads { rows: keys, ..out };
+            *operand = out.first(keys);
         }
         let mut queries = q;
         if let Some(bias) = bias(0) {

@@ -91,7 +91,7 @@ impl HipKernel for Projected {
                     room.map(|rows| Heads::dense(Operand::Input(4), heads, rows, fresh.size).from(from));
                 (to, from) = (to + count(capacity, fresh), from + count(room.unwrap_or(0), fresh));
                 let part = Part { past, whole: room == Some(capacity), used: keys, ..Part::new(*fresh, out) };
-                *fresh = Heads { rows: keys, ..out };
+                *fresh = out.first(keys);
                 part
             });
             let gather = Gather {

@@ -37,7 +37,7 @@ struct WindowCacheParams {
     prompt: u32,
     bytes: u32,
     element: u32,
-    back: u32,
+    second: u32,
     unused: u32,
 }
 
@@ -134,7 +134,7 @@ impl WindowCache {
         self.launch(plan, self.capacity, true)
     }
 
-    fn launch(&self, plan: &mut PlanBuilder<'_>, rows: usize, back: bool) -> Result<(), OpError> {
+    fn launch(&self, plan: &mut PlanBuilder<'_>, rows: usize, second: bool) -> Result<(), OpError> {
         let bytes = [16, 8, 4, 2].into_iter().find(|&n| self.row_bytes.is_multiple_of(n)).unwrap_or(1);
         let units = self.row_bytes / bytes;
         let groups = (rows * units).div_ceil(GROUP as usize);
@@ -149,7 +149,7 @@ impl WindowCache {
             prompt: u32::from(self.prompt),
             bytes: bytes as u32,
             element: self.element as u32,
-            back: u32::from(back),
+            second: u32::from(second),
             ..WindowCacheParams::zeroed()
         };
         let mut addresses = vec![
