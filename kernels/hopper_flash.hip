@@ -1,7 +1,7 @@
 // Attention on Hopper where at most the causal rule, a window or lengths hide keys; see flash_hopper.h.
 #include "rukh/flash_hopper.h"
 
-KERNEL_OF_GROUPS(ITEMS) flash_f16_64(FlashParams p) { flash<f16, 64, false>(p); }
-KERNEL_OF_GROUPS(ITEMS) flash_f16_128(FlashParams p) { flash<f16, 128, false>(p); }
-KERNEL_OF_GROUPS(ITEMS) flash_bf16_64(FlashParams p) { flash<bf16, 64, false>(p); }
-KERNEL_OF_GROUPS(ITEMS) flash_bf16_128(FlashParams p) { flash<bf16, 128, false>(p); }
+FLASH_KERNEL(f16, 64, 3, false)
+FLASH_KERNEL(f16, 128, 2, false)
+FLASH_KERNEL(bf16, 64, 3, false)
+FLASH_KERNEL(bf16, 128, 2, false)

@@ -1,7 +1,7 @@
 // Attention on Hopper with a mask in memory, or with capped scores; see flash_hopper.h.
 #include "rukh/flash_hopper.h"
 
-KERNEL_OF_GROUPS(ITEMS) flash_f16_64(FlashParams p) { flash<f16, 64, true>(p); }
-KERNEL_OF_GROUPS(ITEMS) flash_f16_128(FlashParams p) { flash<f16, 128, true>(p); }
-KERNEL_OF_GROUPS(ITEMS) flash_bf16_64(FlashParams p) { flash<bf16, 64, true>(p); }
-KERNEL_OF_GROUPS(ITEMS) flash_bf16_128(FlashParams p) { flash<bf16, 128, true>(p); }
+FLASH_KERNEL(f16, 64, 2, true)
+FLASH_KERNEL(f16, 128, 2, true)
+FLASH_KERNEL(bf16, 64, 2, true)
+FLASH_KERNEL(bf16, 128, 2, true)

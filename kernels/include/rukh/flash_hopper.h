@@ -1,299 +1,347 @@
-// Attention of half-precision numbers on Hopper, with the softmax running along the keys.
+// Attention of half-precision numbers on Hopper by workgroups that stay, with the softmax running along the keys.
 //
-// Source of the algorithm: Shah et al., "FlashAttention-3" (2024), two groups of four waves take 64 rows
-// each of one key head, and a third brings their keys and values. While the products of one block's
-// probabilities and values go on, a group turns the next block's scores into probabilities, which are operands
-// in registers. Access: cp.async copies blocks of 128 keys and values in 16-byte chunks, up to two blocks
-// ahead. Bound: the matrix units and one exponential for each score.
+// Source of the algorithm: Shah et al., "FlashAttention-3" (2024). A tile is 64 queries of one head for each group of four
+// waves that multiplies; one more work item has the copy engine bring queries, keys and values. While the products of one
+// block's probabilities and values go on, a group turns the next block's scores into probabilities, which are operands in
+// registers. Groups take turns at the matrix units: while one multiplies, another computes exponentials. The first keys
+// and values of the next tile come while the results of this one are stored.
+//
+// Tiles are handed out one by one where they are unequal (a causal rule): those of later queries, which see more keys, go
+// first, within a section of planes whose keys and values fit into the second cache together.
+// Access: the copy engine brings blocks of 128 keys and values, up to two blocks ahead, and takes the results. Bound: the
+// matrix units and one exponential for each score.
 #pragma once
 #include "flash_sums.h"
+#include "tma.h"
 
-constexpr u32 ROWS = 128, KEYS = 128, READERS = 2 * WAVE_GROUP, ITEMS = 3 * WAVE_GROUP;
-// Of the groups that multiply and of the one that copies: 64 Ki in all.
-constexpr u32 READER_REGISTERS = 232, FEEDER_REGISTERS = 40;
+struct alignas(64) HopperFlashParams {
+  // [batch][head][row][number]. Boxes are 64 numbers wide; those of queries and results have 64 rows, the others KEYS.
+  TensorMap map_q, map_k, map_v, map_y;
+  FlashParams flash;
+  // A word that is 0 before and after: how many tiles have been handed out beyond one for each workgroup.
+  u64 taken;
+  // Heads; tiles of a head; heads of a section; all tiles.
+  u32 heads, tiles, section, all;
+  u32 unused[10];
+};
+static_assert(sizeof(HopperFlashParams) == 896, "the mirror in providers/hip/attention/hopper.rs");
+
+constexpr u32 KEYS = 128;
 
 extern SHARED Chunk dynamic_lds[];
 
-// The rows of one head's keys or values, as the third group copies them. COPIED: chunks are aligned.
-template <class T, int D, bool COPIED> struct Rows {
-  const T *at;
-  i64 stride;
-  u32 count, size;
-
-  // Copies a block to panels of 64 columns, and arrives.
-  METHOD void bring(char *lds, u32 base, u32 block, u32 barrier) const {
-    constexpr u32 CHUNKS = D / 8, DOWN = WAVE_GROUP / CHUNKS;
-    u32 chunk = item_id() % CHUNKS, down = item_id() % WAVE_GROUP / CHUNKS;
-    u32 to = chunk / 8 * (KEYS * PANEL_LINE) + place_in_panel(down, chunk % 8);
-    u32 bytes = chunk * 8 >= size ? 0 : size - chunk * 8 < 8 ? (size - chunk * 8) * 2 : 16;
-    const T *from = at + (i64)(block + down) * stride + chunk * 8;
-    i64 step = DOWN * stride;
-    static_assert(DOWN % 8 == 0, "the permutation is the same for all chunks of a work item");
-    if (COPIED && block + KEYS <= count && bytes == 16) {
-#pragma unroll
-      for (u32 u = 0; u < KEYS / DOWN; u++, from += step) copy_async(base + to + u * DOWN * PANEL_LINE, from, 16);
-    } else {
-#pragma unroll 1
-      for (u32 u = 0; u < KEYS / DOWN; u++, from += step) {
-        bool inside = block + down + u * DOWN < count;
-        u32 place = to + u * DOWN * PANEL_LINE;
-        if constexpr (COPIED) copy_async(base + place, inside ? from : at, inside ? bytes : 0);
-        else *(Chunk *)(lds + place) = inside ? load_eight(from - chunk * 8, chunk * 8, size) : Chunk{};
-      }
-    }
-    if (COPIED) arrive_with_copies(barrier);
-    else arrive(barrier);
-  }
+// Keys from `first` to before `last`.
+struct Range {
+  u32 first, last;
+  METHOD bool has(u32 key) const { return key >= first && key < last; }
 };
 
-// Products of row r of two become scores: scaled, capped, masked. `first` is the key of sum 0; sums 4j and
-// 4j + 1 are 8j keys from it and the next.
-template <class T, bool GENERAL>
-DEVICE void mask_scores(const SoftmaxParams &p, const Visible &seen, i64 mask, u32 first, u32 r, f32 (&s)[KEYS / 2]) {
+// Products become scores: scaled, capped, with what a mask adds for each of two rows. `first` is the key of sum 0.
+template <class T, u32 N>
+DEVICE void add_masks(const SoftmaxParams &p, const Range (&seen)[2], const i64 (&mask)[2], u32 first, f32 (&s)[N]) {
   auto each = [&](auto change) __attribute__((always_inline)) {
 #pragma unroll
-    for (u32 i = 0; i < KEYS / 4; i++) {
-      f32 &x = s[i / 2 * 4 + r * 2 + i % 2];
-      x = change(x, first + i / 2 * 8 + i % 2);
+    for (u32 i = 0; i < N; i++) {
+      u32 key = first + i / 4 * 8 + i % 2, r = i / 2 % 2;
+      s[i] = seen[r].has(key) ? change(s[i], mask[r] + key) : -infinity(0.f);
     }
   };
-  f32 none = -infinity(0.f);
-  each([&](f32 x, u32) __attribute__((always_inline)) { return x * p.scale; });
-  if constexpr (GENERAL) {
-    if (p.softcap != 0) each([&](f32 x, u32) __attribute__((always_inline)) { return cap_score(p, x); });
-    if (p.mask && p.mask_type == BOOL) {
-      auto *at = (const u8 *)p.mask + mask;
-      each([&](f32 x, u32 key) __attribute__((always_inline)) { return key < p.mask_keys && at[key] ? x : none; });
-    } else if (p.mask && p.mask_type == F32) {
-      auto *at = (const f32 *)p.mask + mask;
-      each([&](f32 x, u32 key) __attribute__((always_inline)) { return key < p.mask_keys ? x + at[key] : none; });
-    } else if (p.mask) {
-      auto *at = (const T *)p.mask + mask;
-      each([&](f32 x, u32 key) __attribute__((always_inline)) { return key < p.mask_keys ? x + widen(at[key]) : none; });
-    }
+  if (p.softcap != 0) {
+#pragma unroll
+    for (u32 i = 0; i < N; i++) s[i] = cap_score(p, s[i] * p.scale);
+  } else {
+#pragma unroll
+    for (u32 i = 0; i < N; i++) s[i] *= p.scale;
   }
-  u32 from = seen.first < (i64)p.keys ? (u32)seen.first : p.keys, to = seen.last > 0 ? (u32)seen.last : 0;
-  each([&](f32 x, u32 key) __attribute__((always_inline)) { return key >= from && key < to ? x : none; });
+  if (!p.mask) each([](f32 x, i64) __attribute__((always_inline)) { return x; });
+  else if (p.mask_type == BOOL)
+    each([&](f32 x, i64 at) __attribute__((always_inline)) { return ((const u8 *)p.mask)[at] ? x : -infinity(0.f); });
+  else if (p.mask_type == F32)
+    each([&](f32 x, i64 at) __attribute__((always_inline)) { return x + ((const f32 *)p.mask)[at]; });
+  else each([&](f32 x, i64 at) __attribute__((always_inline)) { return x + widen(((const T *)p.mask)[at]); });
 }
 
-// A workgroup's place in the problem and in its memory: queries, two blocks of keys, two of values, and barriers
-// that each has come and has been used. D: the size of a head, rounded up.
-template <class T, int D> struct Work {
-  static constexpr u32 CHUNKS = D / 8, BLOCK_BYTES = KEYS * D * 2;
-  char *lds;
-  u32 base, base_k, base_v, full, empty;
-  u32 rows, first_row, kv_head, batch;
-  // The first key that any row sees, and blocks from there.
-  u32 begin, blocks;
+// D: the size of a head, rounded up. GROUPS: of four waves that multiply. GENERAL: with a mask in memory, capped scores, or a
+// scale that is not above 0.
+template <class T, u32 D, u32 GROUPS, bool GENERAL> struct Flash {
+  static constexpr u32 ROWS = GROUPS * 64, MULTIPLYING = GROUPS * WAVE_GROUP, ITEMS = MULTIPLYING + WAVE_GROUP;
+  static constexpr u32 ROW_BYTES = 64 * D * 2, BLOCK_BYTES = KEYS * D * 2, STAGES = 2;
+  // Registers of the groups that multiply and of the one that copies: 64 Ki in all.
+  static constexpr u32 READER_REGISTERS = GROUPS == 2 ? 232 : 160, FEEDER_REGISTERS = GROUPS == 2 ? 40 : 32;
 
-  METHOD void find(const FlashParams &f) {
+  // The tile that is under way, for those who multiply.
+  struct Place {
+    u32 query, head, batch, length, begin, blocks, unused[2];
+  };
+  const HopperFlashParams &h;
+  const FlashParams &f;
+  u64 maps;
+  // Queries and results of each group; keys and values of each stage.
+  u32 base_q, base_y, base_k, base_v;
+  // Barriers: queries have come, were used; keys, then values of each stage have come, were used.
+  u32 full_q, empty_q, full, empty;
+  Place *place;
+
+  METHOD Flash(const HopperFlashParams &h, u64 maps) : h(h), f(h.flash), maps(maps) {
     u32 start = shared_address(dynamic_lds), skip = (1024 - start % 1024) % 1024;
-    lds = (char *)dynamic_lds + skip;
-    base = start + skip, base_k = base + ROWS * D * 2, base_v = base_k + 2 * BLOCK_BYTES;
-    full = base_v + 2 * BLOCK_BYTES, empty = full + 32;
-    const SoftmaxParams &p = f.softmax;
-    rows = f.group * p.all_queries;
-    // Later queries see more keys where they do not see all: they go first.
-    u32 tiles = (rows + ROWS - 1) / ROWS, plane = group_id() / tiles;
-    first_row = (tiles - 1 - group_id() % tiles) * ROWS;
-    kv_head = plane % f.kv_heads, batch = plane / f.kv_heads;
-    u32 last_row = (first_row + ROWS < rows ? first_row + ROWS : rows) - 1;
-    bool one_head = first_row / p.all_queries == last_row / p.all_queries;
-    Visible low = visible(p, batch, one_head ? first_row % p.all_queries : 0);
-    Visible high = visible(p, batch, one_head ? last_row % p.all_queries : p.all_queries - 1);
-    begin = (u32)(low.first < (i64)p.keys ? low.first : (i64)p.keys) / KEYS * KEYS;
-    u32 end = high.last > 0 ? (u32)high.last : 0;
-    blocks = begin < end ? (end - begin + KEYS - 1) / KEYS : 0;
-  }
-  METHOD u32 query(const FlashParams &f, u32 row) const { return row % f.softmax.all_queries; }
-  METHOD u32 head(const FlashParams &f, u32 row) const { return kv_head * f.group + row / f.softmax.all_queries; }
-  METHOD i64 place(const FlashParams &f, const i64 *strides, u32 row) const {
-    return batch * strides[0] + head(f, row) * strides[1] + query(f, row) * strides[2];
-  }
-  // Barriers: of keys 0 and 1, of values 0 and 1.
-  METHOD u32 keys_at(u32 j) const { return base_k + j % 2 * BLOCK_BYTES; }
-  METHOD u32 values_at(u32 j) const { return base_v + j % 2 * BLOCK_BYTES; }
-};
-
-template <class T, int D, bool COPIED> DEVICE void feed(const FlashParams &f, const Work<T, D> &w) {
-  auto rows_of = [&](u64 address, const i64 *strides, u32 size) __attribute__((always_inline)) {
-    const T *at = (const T *)address + w.batch * strides[0] + w.kv_head * strides[1];
-    return Rows<T, D, COPIED>{at, strides[2], f.softmax.keys, size};
-  };
-  auto keys = rows_of(f.k, f.k_strides, f.size), values = rows_of(f.v, f.v_strides, f.v_size);
-  for (u32 j = 0; j < w.blocks; j++) {
-    u32 at = j % 2 * 8, before = j / 2 % 2 ^ 1, k = w.keys_at(j), v = w.values_at(j), block = w.begin + j * KEYS;
-    if (j >= 2) wait_phase(w.empty + at, before);
-    keys.bring(w.lds + (k - w.base), k, block, w.full + at);
-    if (j >= 2) wait_phase(w.empty + 16 + at, before);
-    values.bring(w.lds + (v - w.base), v, block, w.full + 16 + at);
-  }
-}
-
-// GENERAL: with a mask in memory or capped scores.
-template <class T, int D, bool GENERAL> DEVICE void attend(const FlashParams &f, const Work<T, D> &w) {
-  const SoftmaxParams &p = f.softmax;
-  u32 item = item_id(), own = item / WAVE_GROUP * 64;
-  for (u32 unit = item; unit < ROWS * w.CHUNKS; unit += READERS) {
-    u32 r = unit / w.CHUNKS, chunk = unit % w.CHUNKS, row = w.first_row + r;
-    *(Chunk *)(w.lds + chunk / 8 * (ROWS * PANEL_LINE) + place_in_panel(r, chunk % 8)) =
-        row < w.rows ? load_eight((const T *)f.q + w.place(f, f.q_strides, row), chunk * 8, f.size) : Chunk{};
-  }
-  publish_to_products();
-  barrier_of(1, READERS);
-
-  // Row r of this work item's two.
-  auto own_row = [&](u32 r) __attribute__((always_inline)) { return w.first_row + own + sum_row(item, 2 * r); };
-  auto seen_by = [&](u32 row) __attribute__((always_inline)) {
-    Visible seen = visible(p, w.batch, w.query(f, row));
-    if (row >= w.rows || seen.last < 0) seen.last = 0;
-    return seen;
-  };
-  // The keys that all its rows see.
-  u32 see_from = 0, see_to = p.keys;
-#pragma unroll
-  for (u32 r = 0; r < 2; r++) {
-    Visible seen = seen_by(own_row(r));
-    see_from = seen.first > (i64)see_from ? (u32)seen.first : see_from;
-    see_to = seen.last < (i64)see_to ? (u32)seen.last : see_to;
-  }
-
-  f32 out[D / 2], s[KEYS / 2], factor[2];
-  Chunk weights[KEYS / 16];
-  Running run = {{-infinity(0.f), -infinity(0.f)}, {0, 0}};
-#pragma unroll
-  for (int i = 0; i < D / 2; i++) out[i] = 0;
-#pragma unroll
-  for (u32 i = 0; i < KEYS / 2; i++) s[i] = 0;
-  auto query_key = [&](u32 j) __attribute__((always_inline)) {
-#pragma unroll
-    for (u32 d = 0; d < D / 16; d++) {
-      u32 at = d % 4 * 32;
-      u64 a = describe(w.base + d / 4 * (ROWS * PANEL_LINE) + own * PANEL_LINE + at, 0);
-      multiply<false>(T{}, s, a, describe(w.keys_at(j) + d / 4 * (KEYS * PANEL_LINE) + at, 0), d > 0);
+    base_q = start + skip, base_y = base_q + GROUPS * ROW_BYTES, base_k = base_y + GROUPS * ROW_BYTES;
+    base_v = base_k + STAGES * BLOCK_BYTES, full_q = base_v + STAGES * BLOCK_BYTES, empty_q = full_q + 8;
+    full = empty_q + 8, empty = full + 2 * STAGES * 8;
+    place = (Place *)((char *)dynamic_lds + (empty + 2 * STAGES * 8 - start));
+    if (item_id() == 0) {
+      phases_begin(full_q, 1);
+      phases_begin(empty_q, MULTIPLYING / WAVE);
+      for (u32 i = 0; i < 2 * STAGES; i++) {
+        phases_begin(full + i * 8, 1);
+        phases_begin(empty + i * 8, MULTIPLYING / WAVE);
+      }
+      publish_barriers();
     }
-    products_end_group();
-  };
-  auto add_values = [&](u32 j) __attribute__((always_inline)) {
+    barrier();
+  }
+
+  // Of block n of the workgroup, of all its tiles.
+  METHOD u32 keys_at(u32 n) const { return base_k + n % STAGES * BLOCK_BYTES; }
+  METHOD u32 values_at(u32 n) const { return base_v + n % STAGES * BLOCK_BYTES; }
+  METHOD u32 keys_come(u32 n) const { return full + n % STAGES * 8; }
+  METHOD u32 values_come(u32 n) const { return keys_come(n) + STAGES * 8; }
+  METHOD u32 keys_used(u32 n) const { return empty + n % STAGES * 8; }
+  METHOD u32 values_used(u32 n) const { return keys_used(n) + STAGES * 8; }
+  METHOD u32 parity(u32 n) const { return n / STAGES % 2; }
+
+  METHOD bool limited() const { return f.softmax.causal || f.softmax.left >= 0 || f.softmax.right >= 0; }
+  METHOD Range sees(u32 length, u32 query) const {
+    if (!limited()) return Range{0, length};
+    Visible v = visible_of(f.softmax, length, query);
+    return Range{v.first < (i64)f.softmax.keys ? (u32)v.first : f.softmax.keys, v.last > 0 ? (u32)v.last : 0};
+  }
+  METHOD Place find(u32 id) const {
+    Place at;
+    u32 in_section = h.tiles * h.section, section = id / in_section, within = id - section * in_section;
+    u32 left = h.all / h.tiles - section * h.section, wide = left < h.section ? left : h.section;
+    u32 tile = within / wide, plane = section * h.section + within - tile * wide, queries = f.softmax.all_queries;
+    at.query = (h.tiles - 1 - tile) * ROWS;
+    at.batch = plane / h.heads, at.head = plane - at.batch * h.heads;
+    at.length = (u32)length_of(f.softmax, at.batch);
+    u32 last = at.query + ROWS <= queries ? at.query + ROWS - 1 : queries - 1;
+    u32 first_key = sees(at.length, at.query).first, end = sees(at.length, last).last;
+    at.begin = first_key / KEYS * KEYS;
+    at.blocks = at.begin < end ? (end - at.begin + KEYS - 1) / KEYS : 0;
+    return at;
+  }
+
+  // Run by one work item: takes tiles, and brings what they need. A tile without a place (`id` beyond the last) ends it all.
+  METHOD void bring() const {
+    u32 id = group_id(), n = 0;
+    for (u32 turn = 0;; turn++) {
+      // All waves that multiply know the place of the tile before when they have used its queries.
+      if (turn) wait_phase(empty_q, (turn - 1) % 2);
+      if (id >= h.all) {
+        place->query = ~0u;
+        arrive(full_q);
+        return;
+      }
+      Place at = find(id);
+      *place = at;
+      arrive_expecting(full_q, GROUPS * ROW_BYTES);
 #pragma unroll
-    for (u32 k = 0; k < KEYS / 16; k++)
-      multiply<true>(T{}, out, weights[k], describe(w.values_at(j) + k * 16 * PANEL_LINE, KEYS * PANEL_LINE), 1);
-    products_end_group();
-  };
-  auto wait_full = [&](u32 which, u32 j) __attribute__((always_inline)) {
-    wait_phase(w.full + which * 16 + j % 2 * 8, j / 2 % 2);
-    publish_to_products();
-  };
-  auto used = [&](u32 which, u32 j) __attribute__((always_inline)) {
-    if (lane_id() == 0) arrive(w.empty + which * 16 + j % 2 * 8);
-  };
-  auto weigh = [&](u32 block) __attribute__((always_inline)) {
-    bool all = see_from <= block && block + KEYS <= see_to;
-    if (!GENERAL && all) return exponentials(s, p.scale * LOG2_E, run, factor);
+      for (u32 g = 0; g < GROUPS; g++)
+#pragma unroll
+        for (u32 d = 0; d < D; d += PANEL)
+          copy_box(base_q + g * ROW_BYTES + d * PANEL_LINE, maps, full_q, d, at.query + g * 64, at.head, at.batch);
+      u32 before = add_on_device((u32 *)h.taken, 1), kv_head = at.head / f.group;
+      for (u32 j = 0; j < at.blocks; j++, n++) {
+        u32 key = at.begin + j * KEYS;
+        auto block = [&](u32 to, u64 map, u32 come, u32 used) __attribute__((always_inline)) {
+          if (n >= STAGES) wait_phase(used, parity(n) ^ 1);
+          arrive_expecting(come, BLOCK_BYTES);
+#pragma unroll
+          for (u32 d = 0; d < D; d += PANEL)
+            copy_box(to + d / PANEL * KEYS * PANEL_LINE, map, come, d, key, kv_head, at.batch);
+        };
+        block(keys_at(n), maps + sizeof(TensorMap), keys_come(n), keys_used(n));
+        block(values_at(n), maps + 2 * sizeof(TensorMap), values_come(n), values_used(n));
+      }
+      // Each workgroup asks until there is nothing left, so that all ask as often as there are tiles.
+      if (before + 1 == h.all) *(volatile u32 *)h.taken = 0;
+      id = before + groups();
+    }
+  }
+
+  METHOD void turn_begins(u32 group) const { barrier_of(2 + group, 2 * WAVE_GROUP); }
+  METHOD void turn_ends(u32 group) const { arrive_at(2 + (group + 1 == GROUPS ? 0 : group + 1), 2 * WAVE_GROUP); }
+  METHOD void group_meets(u32 group) const { barrier_of(2 + GROUPS + group, WAVE_GROUP); }
+
+  METHOD void attend() const {
+    u32 group = item_id() / WAVE_GROUP, n = 0;
+    bool asks = item_id() % WAVE_GROUP == 0;
+    if (group == GROUPS - 1) turn_ends(group);
+    for (u32 turn = 0;; turn++) {
+      wait_phase(full_q, turn % 2);
+      Place at = *place;
+      if (at.query == ~0u) break;
+      f32 out[D / 2];
+      attend_tile(at, group, n, out);
+      // The results of the tile before have left.
+      if (asks) wait_taken();
+      group_meets(group);
+      u32 results = base_y + group * ROW_BYTES;
+      store(results, out);
+      publish_to_products();
+      group_meets(group);
+      if (asks) {
+#pragma unroll
+        for (u32 d = 0; d < D; d += PANEL)
+          take_box(maps + 3 * sizeof(TensorMap), results + d * PANEL_LINE, d, at.query + group * 64, at.head, at.batch);
+        end_taking();
+      }
+    }
+    if (asks) wait_written();
+  }
+
+  // The results of a group's 64 rows. `n`: blocks of the workgroup so far.
+  METHOD void attend_tile(const Place &at, u32 group, u32 &n, f32 (&out)[D / 2]) const {
+    const SoftmaxParams &p = f.softmax;
+    u32 item = item_id(), queries = base_q + group * ROW_BYTES;
+    // Of this work item's two rows; what a mask has for them.
+    Range seen[2];
+    i64 mask[2];
 #pragma unroll
     for (u32 r = 0; r < 2; r++) {
-      u32 row = own_row(r);
-      // Rows beyond the last see no key, and read the last one's mask.
-      i64 mask = w.place(f, p.mask_strides, row < w.rows ? row : w.rows - 1);
-      mask_scores<T, GENERAL>(p, seen_by(row), mask, block + item % 4 * 2, r, s);
+      u32 query = at.query + group * 64 + sum_row(item, 2 * r);
+      seen[r] = sees(at.length, query);
+      if (!GENERAL) continue;
+      // Rows beyond the last see no key.
+      if (query >= p.all_queries) seen[r].last = 0;
+      if (p.mask && p.mask_keys < seen[r].last) seen[r].last = p.mask_keys;
+      mask[r] = at.batch * p.mask_strides[0] + at.head * p.mask_strides[1] + query * p.mask_strides[2];
     }
-    exponentials(s, LOG2_E, run, factor);
-  };
-  // Registers that products read are written while none are under way.
-  auto set_weights = [&]() __attribute__((always_inline)) {
-#pragma unroll
-    for (u32 i = 0; i < KEYS / 2; i += 2) weights[i / 8].word[i / 2 % 4] = narrow_two(T{}, s[i], s[i + 1]);
-  };
+    // The keys that both see.
+    u32 see_from = seen[0].first > seen[1].first ? seen[0].first : seen[1].first;
+    u32 see_to = seen[0].last < seen[1].last ? seen[0].last : seen[1].last;
 
-  if (w.blocks) {
-    wait_full(0, 0);
+    f32 s[KEYS / 2], factor[2], by = (GENERAL ? 1 : p.scale) * LOG2_E;
+    Chunk weights[KEYS / 16];
+    Running run = {{-infinity(0.f), -infinity(0.f)}, {0, 0}};
+#pragma unroll
+    for (u32 i = 0; i < D / 2; i++) out[i] = 0;
+#pragma unroll
+    for (u32 i = 0; i < KEYS / 2; i++) s[i] = 0;
+    auto query_key = [&](u32 n) __attribute__((always_inline)) {
+#pragma unroll
+      for (u32 d = 0; d < D / 16; d++) {
+        u64 a = describe(queries + d / 4 * (64 * PANEL_LINE) + d % 4 * 32, 0);
+        multiply<false>(T{}, s, a, describe(keys_at(n) + d / 4 * (KEYS * PANEL_LINE) + d % 4 * 32, 0), d > 0);
+      }
+      products_end_group();
+    };
+    auto add_values = [&](u32 n) __attribute__((always_inline)) {
+#pragma unroll
+      for (u32 k = 0; k < KEYS / 16; k++)
+        multiply<true>(T{}, out, weights[k], describe(values_at(n) + k * 16 * PANEL_LINE, KEYS * PANEL_LINE), 1);
+      products_end_group();
+    };
+    auto used = [&](u32 barrier) __attribute__((always_inline)) {
+      if (lane_id() == 0) arrive(barrier);
+    };
+    auto weigh = [&](u32 block) __attribute__((always_inline)) {
+      if constexpr (GENERAL) {
+        add_masks<T>(p, seen, mask, block + item % 4 * 2, s);
+      } else if (block < see_from || block + KEYS > see_to) {
+#pragma unroll
+        for (u32 i = 0; i < KEYS / 2; i++)
+          s[i] = seen[i / 2 % 2].has(block + sum_column(item, i)) ? s[i] : -infinity(0.f);
+      }
+      exponentials(s, by, run, factor);
+    };
+    // Registers that products read are written while none are under way.
+    auto set_weights = [&]() __attribute__((always_inline)) {
+#pragma unroll
+      for (u32 i = 0; i < KEYS / 2; i += 2) weights[i / 8].word[i / 2 % 4] = narrow_two(T{}, s[i], s[i + 1]);
+    };
+
+    if (!at.blocks) return used(empty_q);
+    wait_phase(keys_come(n), parity(n));
     pin(s);
+    turn_begins(group);
     products_begin();
-    query_key(0);
+    query_key(n);
+    turn_ends(group);
     wait_products<0>();
     pin(s);
-    used(0, 0);
-    weigh(w.begin);
+    used(keys_used(n));
+    weigh(at.begin);
     set_weights();
-  }
-  for (u32 j = 0; j + 1 < w.blocks; j++) {
-    wait_full(0, j + 1);
-    wait_full(1, j);
-    pin(s);
+#pragma unroll 1
+    for (u32 j = 1; j < at.blocks; j++, n++) {
+      wait_phase(keys_come(n + 1), parity(n + 1));
+      pin(s);
+      pin(out);
+      turn_begins(group);
+      products_begin();
+      query_key(n + 1);
+      wait_phase(values_come(n), parity(n));
+      add_values(n);
+      turn_ends(group);
+      wait_products<1>();
+      pin(s);
+      used(keys_used(n + 1));
+      weigh(at.begin + j * KEYS);
+      pin(s);
+      wait_products<0>();
+      pin(out);
+      used(values_used(n));
+#pragma unroll
+      for (u32 i = 0; i < D / 2; i++) out[i] *= factor[i / 2 % 2];
+      pin(s);
+      set_weights();
+    }
+    used(empty_q);
+    wait_phase(values_come(n), parity(n));
     pin(out);
     products_begin();
-    query_key(j + 1);
-    add_values(j);
-    wait_products<1>();
-    pin(s);
-    used(0, j + 1);
-    weigh(w.begin + (j + 1) * KEYS);
-    pin(s);
+    add_values(n);
     wait_products<0>();
     pin(out);
-    used(1, j);
+    used(values_used(n));
+    n++;
+#pragma unroll
+    for (u32 r = 0; r < 2; r++) factor[r] = reciprocal_of_all(run.total[r]);
 #pragma unroll
     for (u32 i = 0; i < D / 2; i++) out[i] *= factor[i / 2 % 2];
-    pin(s);
-    set_weights();
-  }
-  if (w.blocks) {
-    wait_full(1, w.blocks - 1);
-    pin(out);
-    products_begin();
-    add_values(w.blocks - 1);
-    wait_products<0>();
-    pin(out);
   }
 
-  // The results take the queries' place on their way.
-  barrier_of(1, READERS);
+  // Stores a group's results to panels of 64 columns.
+  METHOD void store(u32 to, const f32 (&out)[D / 2]) const {
+    u32 line = item_id() / WAVE % 4 * 16 + item_id() % 16;
 #pragma unroll
-  for (u32 r = 0; r < 2; r++) {
-    f32 total = run.total[r];
-    total += lane_xor(total, 1);
-    total += lane_xor(total, 2);
-    f32 by = total > 0 ? 1 / total : total;
-    u32 row = own + sum_row(item, 2 * r);
+    for (u32 j = 0; j < D / 8; j += 2) {
+      u32 chunk = j + item_id() % WAVE / 16, words[4];
 #pragma unroll
-    for (u32 i = 2 * r; i < D / 2; i += 4) {
-      u32 column = sum_column(item, i);
-      *(u32 *)(w.lds + column / 64 * (ROWS * PANEL_LINE) + place_in_panel(row, column % 64 / 8) + column % 8 * 2) =
-          narrow_two(T{}, out[i] * by, out[i + 1] * by);
+      for (u32 m = 0; m < 4; m++) {
+        u32 i = (j + m / 2) * 4 + m % 2 * 2;
+        words[m] = narrow_two(T{}, out[i], out[i + 1]);
+      }
+      store_blocks(to + chunk / 8 * (64 * PANEL_LINE) + place_in_panel(line, chunk % 8), words);
     }
   }
-  barrier_of(1, READERS);
-  for (u32 unit = item; unit < ROWS * w.CHUNKS; unit += READERS) {
-    u32 r = unit / w.CHUNKS, chunk = unit % w.CHUNKS, row = w.first_row + r;
-    if (row >= w.rows || chunk * 8 >= f.v_size) continue;
-    T *to = (T *)f.y + w.place(f, f.y_strides, row) + chunk * 8;
-    Chunk x = *(const Chunk *)(w.lds + chunk / 8 * (ROWS * PANEL_LINE) + place_in_panel(r, chunk % 8));
-    if ((u64)to % 16 == 0 && chunk * 8 + 8 <= f.v_size) {
-      *(Chunk *)to = x;
-      continue;
-    }
-    for (u32 i = 0; i < 8; i++)
-      if (chunk * 8 + i < f.v_size) to[i] = bits<T>((u16)(x.word[i / 2] >> i % 2 * 16));
-  }
-}
+};
 
-template <class T, int D, bool GENERAL> DEVICE void flash(const FlashParams &f) {
-  Work<T, D> work;
-  work.find(f);
-  if (item_id() < 4) {
-    phases_begin(work.full + item_id() * 8, WAVE_GROUP);
-    phases_begin(work.empty + item_id() * 8, READERS / WAVE);
-  }
-  barrier();
-  if (item_id() >= READERS) {
-    keep_registers<FEEDER_REGISTERS>();
-    auto aligned = [](u64 address, const i64 *strides) __attribute__((always_inline)) {
-      return address % 16 == 0 && (strides[0] | strides[1] | strides[2]) % 8 == 0;
-    };
-    if (aligned(f.k, f.k_strides) && aligned(f.v, f.v_strides)) feed<T, D, true>(f, work);
-    else feed<T, D, false>(f, work);
+template <class T, u32 D, u32 GROUPS, bool GENERAL> DEVICE void flash(const HopperFlashParams &h, u64 maps) {
+  typedef Flash<T, D, GROUPS, GENERAL> Work;
+  Work work(h, maps);
+  if (item_id() >= Work::MULTIPLYING) {
+    keep_registers<Work::FEEDER_REGISTERS>();
+    if (item_id() == Work::MULTIPLYING) work.bring();
   } else {
-    take_registers<READER_REGISTERS>();
-    attend<T, D, GENERAL>(f, work);
+    take_registers<Work::READER_REGISTERS>();
+    work.attend();
   }
 }
+
+#define FLASH_KERNEL(T, D, GROUPS, GENERAL)                                                                    \
+  KERNEL_OF_GROUPS((GROUPS + 1) * WAVE_GROUP) flash_##T##_##D(HopperFlashParams p) {                           \
+    u64 maps;                                                                                                  \
+    FIND_PARAMETERS(flash_##T##_##D, maps);                                                                    \
+    flash<T, D, GROUPS, GENERAL>(p, maps);                                                                     \
+  }

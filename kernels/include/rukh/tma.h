@@ -20,6 +20,13 @@ DEVICE void copy_box(u32 to, u64 map, u32 barrier, u32 x, u32 y, u32 z) {
                : "memory");
 }
 
+// The same of four dimensions.
+DEVICE void copy_box(u32 to, u64 map, u32 barrier, u32 x, u32 y, u32 z, u32 w) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+               ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+
 // Copies one tap of neighbouring windows of an image in NHWC: the windows begin at (x, y) of image n, the tap lies
 // (right, down) from there.
 DEVICE void copy_taps(u32 to, u64 map, u32 barrier, u32 channel, i32 x, i32 y, u32 n, u32 right, u32 down) {
@@ -36,7 +43,14 @@ DEVICE void take_box(u64 map, u32 from, u32 x, u32 y, u32 z) {
                "r"(y), "r"(z)
                : "memory");
 }
+DEVICE void take_box(u64 map, u32 from, u32 x, u32 y, u32 z, u32 w) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map), "r"(from),
+               "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
 DEVICE void end_taking() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// As `wait_taken`, and until it is in memory.
+DEVICE void wait_written() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 DEVICE void wait_taken() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 // One arrival, and so many bytes that copies will bring.

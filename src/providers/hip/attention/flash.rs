@@ -1,5 +1,6 @@
 //! Attention in one launch on matrix cores, where the scores need not be kept.
 
+use std::ffi::CStr;
 use std::mem::offset_of;
 
 use crate::ops::OpError;
@@ -9,20 +10,33 @@ use super::super::PlanBuilder;
 use super::super::launch::{KernelName, Operand};
 use super::super::unit::Unit;
 use super::four_waves::{FourWaves, four_waves};
+use super::hopper::{Pipeline, pipeline};
 use super::params::FlashParams;
 use super::scores::Problem;
 
-/// A kernel, and how it is launched.
+/// A kernel for any operands, and a faster one for those at multiples of 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlashKernel {
-    kernel: KernelName,
-    /// Work items of a workgroup, the rows that each takes, and bytes of dynamic workgroup memory.
-    items: u32,
-    rows: usize,
-    lds: u32,
-    /// What is faster for operands at multiples of 16 bytes.
-    four_waves: Option<(KernelName, FourWaves)>,
+    name: &'static CStr,
+    aligned: Option<(KernelName, Aligned)>,
 }
+
+/// How a kernel of Hopper is launched.
+#[derive(Clone, Copy, Debug)]
+enum Aligned {
+    FourWaves(FourWaves),
+    Pipeline(Pipeline),
+}
+
+/// Rows that a workgroup of the kernel for any operands takes, and its work items.
+const ROWS: usize = 64;
+const ITEMS: u32 = 128;
+
+/// Keys up to which workgroups of four waves are faster than the pipeline: of heads of up to 64 numbers and of larger ones;
+/// of the latter with more keys too where the pipeline has too few tiles. Of masks up to 256 keys were measured.
+const MOST_KEYS: [usize; 2] = [768, 128];
+const MOST_KEYS_MASKED: usize = 512;
+const MOST_KEYS_OF_FEW_TILES: usize = 256;
 
 /// Rows of a key head from which its workgroup is not mostly idle; fewer are products with few rows, which
 /// split the keys among workgroups.
@@ -50,27 +64,32 @@ impl Problem {
             (ElementType::BF16, false) => c"flash_bf16_128",
             _ => return None,
         };
-        if !unit.wgmma {
-            return Some(FlashKernel {
-                kernel: KernelName { family: "flash", name },
-                items: 128,
-                rows: 64,
-                lds: 0,
-                four_waves: None,
-            });
-        }
-        let general = self.mask.is_some() || self.softcap != 0.0 || self.scale <= 0.0;
-        let [family, family_of_four] = match general {
+        Some(FlashKernel { name, aligned: self.aligned(unit, name, size > 64) })
+    }
+
+    /// Hopper's kernel for these heads. `wide`: of more than 64 numbers.
+    fn aligned(&self, unit: Unit, name: &'static CStr, wide: bool) -> Option<(KernelName, Aligned)> {
+        let masked = self.mask.is_some() || self.softcap != 0.0 || self.scale <= 0.0;
+        let [pipeline_family, family] = match masked {
             true => ["hopper_flash_masked", "hopper_flash_four_waves_masked"],
             false => ["hopper_flash", "hopper_flash_four_waves"],
         };
+        let pipeline = pipeline(unit, self, masked);
+        let short = match pipeline {
+            None => true,
+            Some(_) if masked => self.k.rows <= MOST_KEYS_MASKED,
+            Some(launch) if wide && !launch.fills(unit) => self.k.rows <= MOST_KEYS_OF_FEW_TILES,
+            Some(_) => self.k.rows <= MOST_KEYS[usize::from(wide)],
+        };
         let rows = self.q.heads / self.k.heads.max(1) * self.q.rows;
         let operands = [self.q, self.k, self.v, self.y];
-        let four_waves = four_waves(unit, operands, [rows, self.k.heads, self.batch], general)
-            .map(|launch| (KernelName { family: family_of_four, name }, launch));
-        // Queries, two blocks of keys and of values, all of 128 rows; what aligns them; eight barriers.
-        let lds = 5 * 128 * 2 * if size <= 64 { 64 } else { 128 } + 1024 + 64;
-        Some(FlashKernel { kernel: KernelName { family, name }, items: 384, rows: 128, lds, four_waves })
+        match pipeline {
+            Some(launch) if !short => {
+                Some((KernelName { family: pipeline_family, name }, Aligned::Pipeline(launch)))
+            }
+            _ => four_waves(unit, operands, [rows, self.k.heads, self.batch])
+                .map(|launch| (KernelName { family, name }, Aligned::FourWaves(launch))),
+        }
     }
 
     pub(super) fn plan_flash(
@@ -81,20 +100,23 @@ impl Problem {
     ) -> Result<(), OpError> {
         let (params, addresses) = self.flash_params();
         let operands = [self.q, self.k, self.v, self.y];
-        let tiles = (group * self.q.rows).div_ceil(kernel.rows);
-        let groups = self.batch * self.k.heads * tiles;
         let any = |plan: &mut PlanBuilder<'_>| {
-            plan.launch_with(kernel.kernel, [groups, 1, 1], kernel.items, kernel.lds, &params, &addresses)
+            let groups = self.batch * self.k.heads * (group * self.q.rows).div_ceil(ROWS);
+            let kernel = KernelName { family: "flash", name: kernel.name };
+            plan.launch_with(kernel, [groups, 1, 1], ITEMS, 0, &params, &addresses)
         };
-        let Some((name, launch)) = kernel.four_waves else { return any(plan) };
+        let Some((name, launch)) = kernel.aligned else { return any(plan) };
         let FlashParams { q, k, v, y, .. } = params;
-        let aligned: Vec<_> = operands.iter().map(|x| x.at).zip([q, k, v, y]).collect();
+        let addressed: Vec<_> = operands.iter().map(|x| x.at).zip([q, k, v, y]).collect();
         plan.by_alignment(
             16,
-            &aligned,
-            |plan| {
-                let params = FlashParams { stages: launch.stages, ..params };
-                plan.launch_with(name, launch.grid, launch.items, launch.lds, &params, &addresses)
+            &addressed,
+            |plan| match launch {
+                Aligned::Pipeline(launch) => self.plan_pipeline(plan, name, launch),
+                Aligned::FourWaves(launch) => {
+                    let params = FlashParams { stages: launch.stages, ..params };
+                    plan.launch_with(name, launch.grid, launch.items, launch.lds, &params, &addresses)
+                }
             },
             any,
         )

@@ -1,4 +1,4 @@
-//! Attention on Hopper by workgroups of four waves that copy for themselves, instead of the pipeline of three groups.
+//! Attention on Hopper by workgroups of four waves that copy for themselves, instead of the pipeline whose operands the copy engine brings.
 
 use super::super::unit::Unit;
 use super::heads::Heads;
@@ -8,10 +8,6 @@ const LINES: usize = 64;
 
 /// Work items of a workgroup: four waves.
 const ITEMS: u32 = 128;
-
-/// Keys up to which it is taken: of heads of up to 64 numbers, the same with a mask, and of larger heads. On an H200 it
-/// is faster than the pipeline up to there. With a mask it was measured up to 256 keys only, where it is faster too.
-const MOST_KEYS: [usize; 3] = [16384, 512, 512];
 
 /// Blocks of keys and of values in workgroup memory: with more of them fewer workgroups share a processor, which was
 /// slower at every length.
@@ -27,13 +23,12 @@ pub(super) struct FourWaves {
     pub(super) stages: u32,
 }
 
-/// The launch where this way is faster: for operands at multiples of 16 bytes, as are their heads. `rows` share
+/// The launch for operands at multiples of 16 bytes, as are their heads. `rows` share
 /// each of `heads` keys, in each of `batch` samples.
 pub(super) fn four_waves(
     unit: Unit,
     operands: [Heads; 4],
     [rows, heads, batch]: [usize; 3],
-    masked: bool,
 ) -> Option<FourWaves> {
     let aligned = |n: usize| n.is_multiple_of(8);
     let whole = operands.iter().all(|x| aligned(x.size) && x.strides.into_iter().all(aligned));
@@ -41,8 +36,7 @@ pub(super) fn four_waves(
     let most = usize::from(u16::MAX);
     let [q, k, v, _] = operands;
     let wide = q.size.max(v.size) > 64;
-    let most_keys = MOST_KEYS[if wide { 2 } else { usize::from(masked) }];
-    if !unit.wgmma || !whole || k.rows > most_keys || heads.max(batch) > most {
+    if !unit.wgmma || !whole || heads.max(batch) > most {
         return None;
     }
     Some(launch([rows, heads, batch], k.rows, wide))

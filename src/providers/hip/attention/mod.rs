@@ -7,6 +7,7 @@ mod four_waves;
 mod gather;
 mod group_query;
 mod heads;
+mod hopper;
 mod multi_head;
 mod padding;
 mod paged;

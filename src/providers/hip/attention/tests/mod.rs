@@ -1,3 +1,4 @@
+mod long;
 mod microsoft;
 mod packed;
 mod paged;

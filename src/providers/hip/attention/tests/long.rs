@@ -1,0 +1,123 @@
+//! Attention of many queries and keys, which goes tile by tile along the keys, on a device against the CPU's.
+
+use crate::graph::Attribute;
+use crate::tensor::{Bool, ElementType, Value};
+
+use super::super::super::testing::data::{between, tensor, tolerance};
+use super::super::super::testing::{both, both_in};
+
+const TYPES: [ElementType; 2] = [ElementType::F16, ElementType::BF16];
+
+/// What a mask of `[queries, keys]` is made of.
+#[derive(Clone, Copy, Debug)]
+enum Mask {
+    None,
+    Bits,
+    Numbers,
+    /// In `f32`, whatever the type is.
+    Single,
+}
+
+/// Batch, heads and heads of keys; queries and keys; the sizes of a head of keys and of values.
+struct Case {
+    heads: [usize; 3],
+    rows: [usize; 2],
+    sizes: [usize; 2],
+    causal: bool,
+    softcap: f32,
+    mask: Mask,
+}
+
+const PLAIN: Case = Case {
+    heads: [1, 2, 2],
+    rows: [200, 800],
+    sizes: [64, 64],
+    causal: false,
+    softcap: 0.0,
+    mask: Mask::None,
+};
+
+const CASES: [Case; 11] = [
+    PLAIN,
+    Case { heads: [2, 2, 1], rows: [193, 769], sizes: [56, 64], ..PLAIN },
+    Case { rows: [800, 800], causal: true, ..PLAIN },
+    Case { heads: [1, 4, 2], rows: [400, 1000], sizes: [32, 24], causal: true, ..PLAIN },
+    Case { heads: [1, 2, 1], rows: [300, 300], sizes: [128, 128], ..PLAIN },
+    Case { heads: [1, 2, 2], rows: [390, 390], sizes: [128, 72], causal: true, ..PLAIN },
+    Case { rows: [130, 600], mask: Mask::Bits, ..PLAIN },
+    Case { rows: [129, 520], mask: Mask::Numbers, causal: true, ..PLAIN },
+    Case { rows: [140, 513], sizes: [128, 128], mask: Mask::Single, ..PLAIN },
+    Case { rows: [128, 640], sizes: [96, 128], softcap: 2.0, ..PLAIN },
+    // Not at multiples of 16 bytes.
+    Case { rows: [200, 600], sizes: [60, 36], causal: true, ..PLAIN },
+];
+
+#[test]
+fn many_queries_and_keys() {
+    for ty in TYPES {
+        for (i, case) in CASES.iter().enumerate() {
+            let ([batch, heads, kv_heads], [rows, keys]) = (case.heads, case.rows);
+            let numbers =
+                |heads, rows, size, seed| between(ty, &[batch, heads, rows, size], [-1.0, 1.0], seed);
+            let shape = [rows, keys];
+            let mask: Option<Value> = match case.mask {
+                Mask::None => None,
+                // Row 3 sees nothing of the first 256 keys.
+                Mask::Bits => tensor(
+                    &shape,
+                    (0..rows * keys).map(|i| Bool::from(i % 7 != 3 && (i / keys != 3 || i % keys >= 256))),
+                ),
+                Mask::Numbers => between(ty, &shape, [-2.0, 2.0], 4),
+                Mask::Single => between(ElementType::F32, &shape, [-2.0, 2.0], 4),
+            };
+            let mut inputs = vec![
+                numbers(heads, rows, case.sizes[0], 1),
+                numbers(kv_heads, keys, case.sizes[0], 2),
+                numbers(kv_heads, keys, case.sizes[1], 3),
+            ];
+            inputs.extend(mask.map(Some));
+            let attributes = [
+                ("scale", Attribute::Float(0.3)),
+                ("is_causal", Attribute::Int(i64::from(case.causal))),
+                ("softcap", Attribute::Float(case.softcap)),
+            ];
+            let Some(out) = both("Attention", 23, &attributes, &inputs, 1) else { return };
+            out.assert_close(&format!("{ty} case {i}"), tolerance(ty));
+        }
+    }
+}
+
+#[test]
+fn windows_and_lengths() {
+    // Queries behind a past in caches that have more room, two samples of different lengths, four heads that share two.
+    const ROWS: usize = 200;
+    const ROOM: usize = 1000;
+    const LENGTHS: [i32; 2] = [900, 577];
+    for ty in TYPES {
+        for size in [64, 128] {
+            for window in [-1, 150] {
+                let numbers = |heads: usize, seed| between(ty, &[2, ROWS, heads * size], [-1.0, 1.0], seed);
+                let cache = |seed| between(ty, &[2, 2, ROOM, size], [-1.0, 1.0], seed);
+                let inputs = [
+                    numbers(4, 1),
+                    numbers(2, 2),
+                    numbers(2, 3),
+                    cache(4),
+                    cache(5),
+                    tensor(&[2], LENGTHS.map(|n| n - 1).into_iter()),
+                    tensor(&[1], [LENGTHS[0]].into_iter()),
+                ];
+                let attributes = [
+                    ("num_heads", Attribute::Int(4)),
+                    ("kv_num_heads", Attribute::Int(2)),
+                    ("local_window_size", Attribute::Int(window)),
+                ];
+                let Some(out) = both_in("com.microsoft", "GroupQueryAttention", 1, &attributes, &inputs, 3)
+                else {
+                    return;
+                };
+                out.assert_close(&format!("{ty} heads of {size}, window {window}"), tolerance(ty));
+            }
+        }
+    }
+}
