@@ -2,79 +2,13 @@
 // a scale and zero point of their own.
 //
 // Access: as for other products, a byte an element. Bound: integer multiply-adds of 32 bits, one for each
-// pair.
-#include "rukh/patches.h"
-
-// Along one operand's lines: zero points (bytes) and scales.
-struct Side {
-  u64 zeros, scales;
-  // 0 where one serves all lines.
-  u32 zero_stride, scale_stride;
-  u32 is_signed, unused;
-  // Lines between the matrices along each axis of the batch.
-  i64 batch[MAX_AXES];
-};
-struct BytesParams {
-  // `product.out` is i32, f32 or bytes.
-  ConvParams conv;
-  Side a, b;
-  u64 y_scale, y_zero;
-  // i32 by row, or f32 by column.
-  u64 row_bias, column_bias;
-  // Types by ONNX's numbers.
-  u32 scale_type, out_type;
-};
-static_assert(sizeof(BytesParams) == 744, "the mirror in providers/hip/qlinear/params.rs");
-
-// The first line of a matrix of the batch among a side's parameters.
-DEVICE u32 first_line(const GemmParams &p, const Side &side, u32 index) {
-  i64 line = 0;
-  for (int d = (int)p.axes - 1; d >= 0; d--) {
-    u32 size = (u32)p.axis[d].size;
-    line += index % size * side.batch[d];
-    index /= size;
-  }
-  return (u32)line;
-}
-
-DEVICE i32 zero_of(const Side &s, u32 line) {
-  if (!s.zeros) return 0;
-  u8 x = ((const u8 *)s.zeros)[line * s.zero_stride];
-  return s.is_signed ? (i32)(i8)x : (i32)x;
-}
+// pair. Where there are matrix cores, qlinear_mma.hip multiplies but for a few channels a group.
+#include "rukh/bytes.h"
 
 DEVICE Bytes bytes_of(const Strided<u8> &raw, const Side &side, u32 first) {
   return {raw, side.is_signed != 0, side.zeros ? (const u8 *)side.zeros + first * side.zero_stride : nullptr,
           side.zero_stride};
 }
-
-// Stores one sum.
-DEVICE void finish_bytes(const BytesParams &p, const Tile &t, u32 a_first, u32 b_first, u32 row, u32 column, i32 sum) {
-  const GemmParams &g = p.conv.product;
-  if (row >= g.m || column >= g.n) return;
-  i64 at = row * g.out_row + column * g.out_column;
-  if (p.out_type == I32) {
-    ((i32 *)t.out)[at] = sum;
-    return;
-  }
-  u32 a = (a_first + row) * p.a.scale_stride, b = (b_first + column) * p.b.scale_stride;
-  f64 x = sum;
-  if (p.row_bias) x += ((const i32 *)p.row_bias)[a_first + row];
-  f64 scale = load_as<f64>(p.a.scales, p.scale_type, a) * load_as<f64>(p.b.scales, p.scale_type, b);
-  if (p.out_type == F32) {
-    x *= scale;
-    if (p.column_bias) x += ((const f32 *)p.column_bias)[column];
-    ((f32 *)t.out)[at] = (f32)x;
-    return;
-  }
-  bool is_signed = p.out_type == I8;
-  f64 zero = p.y_zero ? load_as<f64>(p.y_zero, p.out_type, 0) : 0;
-  x = round_(x * (scale / load_as<f64>(p.y_scale, p.scale_type, 0)) + zero);
-  x = clamp_(x, is_signed ? -128. : 0., is_signed ? 127. : 255.);
-  ((u8 *)t.out)[at] = (u8)(i32)x;
-}
-
-DEVICE u32 out_width(const BytesParams &p) { return p.out_type == I32 || p.out_type == F32 ? 4 : 1; }
 
 // IMAGE: the right operand is the patches of an image.
 template <bool IMAGE, int BM, int BN, int BK> DEVICE void multiply_bytes(const BytesParams &p) {

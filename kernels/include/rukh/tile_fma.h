@@ -13,7 +13,11 @@ template <class C, int BM, int BN, int BK, int V> struct FmaTile {
   static constexpr int PAD = V;
   // Steps of k whose operands may be on their way from workgroup memory at once. More of them take registers that GPUs
   // with 256 of them do not have for two waves.
+#if defined(__AMDGCN__)
   static constexpr int STEPS_AHEAD = sizeof(C) == 4 && TM * TN <= 16 ? 8 : 4;
+#else
+  static constexpr int STEPS_AHEAD = BK;
+#endif
   static_assert(BM * BK == GROUP * V && BN * BK == GROUP * V, "a pack of each operand a work item");
 
   struct Buffers {

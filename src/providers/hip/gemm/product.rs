@@ -176,7 +176,7 @@ impl Product {
         self.epilogue.is_linear() && (self.bias.is_none() || self.epilogue.beta == 1.0)
     }
 
-    pub(super) fn params(&self, ty: ElementType) -> Result<GemmParams, OpError> {
+    pub(in super::super) fn params(&self, ty: ElementType) -> Result<GemmParams, OpError> {
         let mut p = GemmParams::zeroed();
         let size = |n: usize| {
             u32::try_from(n).ok().filter(|&n| n <= i32::MAX as u32).ok_or_else(|| {

@@ -1,5 +1,6 @@
 //! Products and convolutions of 8-bit numbers: MatMulInteger, QLinearMatMul, ConvInteger, QLinearConv.
 
+mod packed;
 mod params;
 #[cfg(test)]
 mod tests;
@@ -117,6 +118,9 @@ impl HipKernel for ProductKernel {
             scale_type: self.scale_type,
             out_type: self.out,
         };
+        if packed::takes(&product, plan.provider.unit()) {
+            return packed::plan(plan, &product, None, &tail);
+        }
         launch(plan, &product, tile(c"bytes_product"), (vec![0; IMAGE_BYTES], Vec::new()), &tail, None)
     }
 }
@@ -211,6 +215,9 @@ impl HipKernel for ConvKernel {
         if product.m <= FEW_CHANNELS && group > 1 && results <= i32::MAX as usize {
             let groups = Some(results.div_ceil(GROUP as usize));
             return launch(plan, &product, tile(c"bytes_direct"), image, &tail, groups);
+        }
+        if packed::takes(&product, plan.provider.unit()) {
+            return packed::plan(plan, &product, Some(&image), &tail);
         }
         launch(plan, &product, tile(c"bytes_conv"), image, &tail, None)
     }

@@ -62,3 +62,91 @@ fn convolutions() {
         out.assert_close(&format!("QLinearConv {x:?} {w:?}"), 0.0);
     }
 }
+
+/// Large enough for matrix cores, where there are some.
+#[test]
+fn large_products() {
+    use ElementType::{I8, U8};
+    for (a, b) in [(U8, I8), (U8, U8), (I8, I8), (I8, U8)] {
+        for (left, right) in [
+            // Odd sizes; more than one part of K; K that fills its lines; a row; stacks of one operand or of both.
+            (&[130, 301][..], &[301, 149][..]),
+            (&[67, 2100], &[2100, 33]),
+            (&[2, 128, 256], &[256, 128]),
+            (&[1, 1024], &[1024, 2100]),
+            (&[3, 60, 200], &[3, 200, 72]),
+            (&[90, 200], &[2, 200, 72]),
+        ] {
+            let (rows, columns) = (left[left.len() - 2], right[right.len() - 1]);
+            let what = format!("{a} {left:?}, {b} {right:?}");
+            let inputs = [pattern(a, left), pattern(b, right), pattern(a, &[]), pattern(b, &[columns])];
+            let Some(out) = both("MatMulInteger", 10, &[], &inputs, 1) else { return };
+            out.assert_equal(&what);
+
+            let zero = if left.len() == 2 { pattern(a, &[rows]) } else { None };
+            let out = both("MatMulInteger", 10, &[], &[pattern(a, left), pattern(b, right), zero], 1);
+            out.expect("there is a device").assert_equal(&what);
+
+            let scale = |i: usize| 0.001 + 0.0001 * (i % 7) as f32;
+            let inputs = [
+                pattern(a, left),
+                scales(&[0.013]),
+                pattern(a, &[]),
+                pattern(b, right),
+                scales(&(0..columns).map(scale).collect::<Vec<_>>()),
+                pattern(b, &[columns]),
+                scales(&[0.7]),
+                pattern(a, &[]),
+            ];
+            let out = both("QLinearMatMul", 21, &[], &inputs, 1).expect("there is a device");
+            out.assert_rounded(&format!("QLinearMatMul {what}"));
+        }
+    }
+}
+
+#[test]
+fn large_convolutions() {
+    use ElementType::{I8, U8};
+    // Image, weight, groups, strides, dilations.
+    type Case<'a> = (&'a [usize], &'a [usize], i64, [i64; 2], [i64; 2]);
+    let cases: [Case<'_>; 5] = [
+        (&[2, 20, 15, 17], &[66, 20, 3, 3], 1, [1, 1], [1, 1]),
+        (&[1, 3, 41, 37], &[32, 3, 7, 7], 1, [2, 2], [1, 1]),
+        (&[3, 64, 13, 13], &[80, 64, 1, 1], 1, [1, 1], [1, 1]),
+        (&[2, 48, 14, 11], &[72, 24, 3, 3], 2, [1, 2], [2, 1]),
+        (&[1, 130, 9, 9], &[40, 130, 3, 3], 1, [1, 1], [1, 1]),
+    ];
+    for (x, w, group, strides, dilations) in cases {
+        for (image, weight) in [(U8, I8), (I8, I8), (U8, U8)] {
+            let what = format!("{image} {x:?}, {weight} {w:?}");
+            let attributes = [
+                ("group", Attribute::Int(group)),
+                ("pads", Attribute::Ints(vec![1, 0, 1, 1])),
+                ("strides", Attribute::Ints(strides.to_vec())),
+                ("dilations", Attribute::Ints(dilations.to_vec())),
+            ];
+            let zero = Some(Value::Tensor(match image {
+                U8 => Tensor::from_slice(&[], &[113u8]).expect("memory for a test"),
+                _ => Tensor::from_slice(&[], &[-7i8]).expect("memory for a test"),
+            }));
+            let inputs = [pattern(image, x), pattern(weight, w), zero.clone(), pattern(weight, &[w[0]])];
+            let Some(out) = both("ConvInteger", 10, &attributes, &inputs, 1) else { return };
+            out.assert_equal(&format!("ConvInteger {what}"));
+
+            let bias: Vec<i32> = (0..w[0] as i32).map(|i| i * 100 - 300).collect();
+            let inputs = [
+                pattern(image, x),
+                scales(&[0.02]),
+                zero,
+                pattern(weight, w),
+                scales(&(0..w[0]).map(|i| 0.001 * (i % 5 + 1) as f32).collect::<Vec<_>>()),
+                pattern(weight, &[w[0]]),
+                scales(&[0.9]),
+                pattern(image, &[]),
+                Some(Value::Tensor(Tensor::from_slice(&[w[0]], &bias).expect("memory for a test"))),
+            ];
+            let out = both("QLinearConv", 10, &attributes, &inputs, 1).expect("there is a device");
+            out.assert_rounded(&format!("QLinearConv {what}"));
+        }
+    }
+}

@@ -44,6 +44,22 @@ impl Both {
             }
         }
     }
+
+    /// Whether rounded integers are equal, but for one in a thousand whose halves were rounded otherwise.
+    pub(super) fn assert_rounded(&self, what: &str) {
+        for (i, (device, cpu)) in self.device.iter().zip(&self.cpu).enumerate() {
+            let (device, cpu) = (numbers(device), numbers(cpu));
+            let apart: Vec<f64> = device.iter().zip(&cpu).map(|(a, b)| (a - b).abs()).collect();
+            let (most, other) =
+                (apart.iter().copied().fold(0.0, f64::max), apart.iter().filter(|&&x| x > 0.0));
+            let other = other.count();
+            assert!(
+                device.len() == cpu.len() && most <= 1.0 && other <= 1 + cpu.len() / 1000,
+                "{what}: of output {i} {other} of {} elements are others than the CPU's, by up to {most}",
+                cpu.len()
+            );
+        }
+    }
 }
 
 fn bytes(tensor: &Tensor) -> &[u8] {
