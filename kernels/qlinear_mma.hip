@@ -16,7 +16,7 @@
 #if HAS_MATRIX
 
 // Bytes along k that are packed at a time, lines of a workgroup, and bytes of which one sum is made.
-constexpr u32 STEP = 64, LINES = 64, PART = 1024;
+constexpr u32 STEP = 64, LINES = 64, PART = 256;
 
 struct PackParams {
   // `product.b` is packed, of which a column is a line; or the windows of an image.
@@ -84,17 +84,20 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
 #pragma unroll 1
   for (u32 k = group_id_y() * PART; k < k_end; k += STEP) {
     u32 x[4] = {};
-    // Of byte i of a chunk that begins at k `at`, `get(at + i)`.
+    // Bytes from k `at` on, of which `get(k)` is one. No load waits behind a branch.
     auto gather = [&](u32 at, auto get) __attribute__((always_inline)) {
+      u32 byte[16];
 #pragma unroll
-      for (u32 i = 0; i < 16; i++)
-        if (at + i < g.k) x[i / 4] |= (get(at + i) ^ (flip & 255)) << i % 4 * 8;
+      for (u32 i = 0; i < 16; i++) byte[i] = get(at + i < g.k ? at + i : g.k - 1) ^ (flip & 255);
+#pragma unroll
+      for (u32 i = 0; i < 16; i++) x[i / 4] |= (at + i < g.k ? byte[i] : 0) << i % 4 * 8;
     };
     if (p.is_image) {
       u32 at = k + item / LINES * 16;
       gather(at, [&](u32 i) __attribute__((always_inline)) {
         i64 place = patches.find(patches.taps[i], 0);
-        return place < 0 ? outside : (u32)patches.at[place];
+        u32 byte = patches.at[place < 0 ? 0 : place];
+        return place < 0 ? outside : byte;
       });
 #pragma unroll
       for (u32 i = 0; i < 4; i++) lds[item % LINES][item / LINES * 4 + i] = x[i];
@@ -158,17 +161,51 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
 #endif
   }
 
+  // What a line of an operand adds to each of its results: its sum, its zero point, its scale, and the bias of a row.
+  struct Line {
+    i32 sum, zero, bias;
+    f32 scale;
+  };
+  METHOD void find_lines(Line *lines, const PackedParams &p, const Tile &tile) const {
+    const BytesParams &q = p.bytes;
+    const GemmParams &g = q.conv.product;
+    for (u32 i = item_id(); i < BM + BN; i += GROUP) {
+      bool is_row = i < BM;
+      const Side &side = is_row ? q.a : q.b;
+      u32 count = is_row ? g.m : g.n, at = is_row ? tile.row + i : tile.column + i - BM;
+      lines[i] = {};
+      if (at >= count) continue;
+      u64 matrix = (is_row ? tile.a - g.a : tile.b - g.b) / ((u64)count * g.k * 2);
+      const i32 *sums = (const i32 *)(is_row ? p.a_sums : p.b_sums) + matrix * p.parts * count + at;
+      u32 line = first_line(g, side, (u32)(tile.slice % g.batch)) + at;
+      Line own = {0, signed_zero(side, line), 0, 1};
+#pragma unroll 4
+      for (u32 part = 0; part < p.parts; part++) own.sum += sums[part * count];
+      if (is_row && q.row_bias) own.bias = ((const i32 *)q.row_bias)[line];
+      if (q.out_type != I32) own.scale = load_as<f32>(side.scales, q.scale_type, line * side.scale_stride);
+      lines[i] = own;
+    }
+    barrier();
+  }
+
+  // For K in parts: whether this workgroup is the last of its tile, and has all sums.
+  METHOD bool has_all(const GemmParams &g, const Tile &tile) {
+    constexpr int OF_ROW = Base::FN * M::COUNT;
+    auto get = [&](int i) __attribute__((always_inline)) -> i32 {
+      return this->sums[i / OF_ROW][i / M::COUNT % Base::FN][i % M::COUNT];
+    };
+    auto set = [&](int i, i32 x) __attribute__((always_inline)) {
+      this->sums[i / OF_ROW][i / M::COUNT % Base::FN][i % M::COUNT] = x;
+    };
+    return !g.arrived || add_up<i32, Base::FM * OF_ROW>(g, tile, get, set);
+  }
+
   // As for other tiles, sums go through workgroup memory, wave by wave.
-  METHOD void store(char *lds, const PackedParams &p, const Tile &tile) {
+  METHOD void store(char *lds, const Line *lines, const PackedParams &p, const Tile &tile) {
     constexpr int IN_PASS = Base::PASS / SIDE, COUNT = M::COUNT, PASS = Base::PASS, PASS_ROW = Base::PASS_ROW;
     const GemmParams &g = p.bytes.conv.product;
-    const Side &side_a = p.bytes.a, &side_b = p.bytes.b;
-    u32 lane = lane_id(), matrix = (u32)tile.slice;
-    u32 a_first = first_line(g, side_a, matrix), b_first = first_line(g, side_b, matrix);
-    // Where the sums of this matrix's lines are.
-    u64 a_matrix = (tile.a - g.a) / ((u64)g.m * g.k * 2), b_matrix = (tile.b - g.b) / ((u64)g.n * g.k * 2);
-    const i32 *a_sums = (const i32 *)p.a_sums + a_matrix * p.parts * g.m;
-    const i32 *b_sums = (const i32 *)p.b_sums + b_matrix * p.parts * g.n;
+    u32 lane = lane_id();
+    Scaling scaling = Scaling::of(p.bytes);
     i32 *own = (i32 *)lds + item_id() / WAVE * SIDE * PASS_ROW;
 #pragma unroll 1
     for (int i = 0; i < Base::FM; i++) {
@@ -182,21 +219,17 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
         barrier();
 #pragma unroll 1
         for (u32 unit = lane; unit < SIDE * PASS / 4; unit += WAVE) {
-          u32 in_row = unit / (PASS / 4), in_column = unit % (PASS / 4) * 4;
-          u32 row = tile.row + this->first_row() + i * SIDE + in_row;
-          u32 column = tile.column + this->first_column() + j * SIDE + in_column;
+          u32 in_wave = unit / (PASS / 4), in_column = unit % (PASS / 4) * 4;
+          u32 in_row = this->first_row() + i * SIDE + in_wave, in_tile = this->first_column() + j * SIDE + in_column;
+          u32 row = tile.row + in_row, column = tile.column + in_tile;
           if (row >= g.m || column >= g.n) continue;
-          i32 za = signed_zero(side_a, a_first + row), sum_a = 0;
-          u32 x[4];
-          for (u32 part = 0; part < p.parts; part++) sum_a += a_sums[part * g.m + row];
-          u32 count = g.n - column < 4 ? g.n - column : 4;
+          Line a = lines[in_row];
+          u32 x[4], count = g.n - column < 4 ? g.n - column : 4;
 #pragma unroll
           for (u32 v = 0; v < 4; v++) {
-            u32 at = column + (v < count ? v : 0);
-            i32 zb = signed_zero(side_b, b_first + at), sum_b = 0;
-            for (u32 part = 0; part < p.parts; part++) sum_b += b_sums[part * g.n + at];
-            i32 sum = own[in_row * PASS_ROW + in_column + v] - zb * sum_a - za * sum_b + (i32)p.k * za * zb;
-            x[v] = result_of_bytes(p.bytes, a_first + row, b_first + at, at, sum);
+            Line b = lines[BM + in_tile + v];
+            i32 sum = own[in_wave * PASS_ROW + in_column + v] - b.zero * a.sum - a.zero * b.sum + (i32)p.k * a.zero * b.zero;
+            x[v] = scaling.result(p.bytes, sum + a.bias, a.scale * b.scale, column + (v < count ? v : 0));
           }
           store_bytes(p.bytes, tile, row, column, count, x);
         }
@@ -219,9 +252,12 @@ template <int BM, int BN, int ROWS> DEVICE void packed_product(const PackedParam
   char *lds = (char *)memory;
 #endif
   Tile tile = find_tile(p.bytes.conv.product, BM, BN, 2, 2, out_width(p.bytes));
+  SHARED typename Own::Line lines[BM + BN];
   Own own;
   own.multiply(lds, p.bytes.conv.product, tile);
-  own.store(lds, p, tile);
+  if (!own.has_all(p.bytes.conv.product, tile)) return;
+  own.find_lines(lines, p, tile);
+  own.store(lds, lines, p, tile);
 }
 
 KERNEL_OF_REGISTERS(GROUP) bytes_large(PackedParams p) { packed_product<128, 128, 2>(p); }

@@ -297,6 +297,36 @@ def product(dtype: torch.dtype, size: int, transposed: bool) -> Callable[[str, a
     return run
 
 
+def bytes_product(size: int) -> Callable[[str, argparse.Namespace], None]:
+    """QLinearMatMul, beside PyTorch's product alone, which leaves its sums in 32 bits."""
+
+    def run(name: str, arguments: argparse.Namespace) -> None:
+        x, b = (torch.randint(-128, 128, (size, size), dtype=torch.int8, device="cuda") for _ in range(2))
+        constants = {"one": np.float32(1), "scale": np.float32(128 * size**0.5), "zero": np.int8(0)}
+        given = ["one", "zero", "b", "one", "zero", "scale", "zero"]
+        nodes = [
+            helper.make_node("QLinearMatMul", [f"y{i}" if i else "x", *given], [f"y{i + 1}"]) for i in range(CHAIN)
+        ]
+        info = lambda name: helper.make_tensor_value_info(name, TensorProto.INT8, [size, size])  # noqa: E731
+        ours = session(nodes, [info("x"), info("b")], [info(f"y{CHAIN}"), info("y1")], constants)
+        feed = {"x": x.cpu().numpy(), "b": b.cpu().numpy()}
+        wanted = ((x.double() @ b.double()) / float(constants["scale"])).round().clamp(-128, 127)
+        got = torch.from_numpy(ours.run(None, feed)[1]).cuda().double()
+        assert (got - wanted).abs().max().item() <= 1, "the results differ"
+        # As cuBLAS multiplies bytes fastest.
+        columns = b.t().contiguous().t()
+        times: dict[str, list[float]] = {"rukh": [], "torch": []}
+        for _ in range(arguments.rounds):
+            for who, run in (("rukh", lambda: ours.run(None, feed)), ("torch", lambda: torch._int_mm(x, columns))):
+                seen = [k for k in kernels(run) if not k[0].startswith(("Memcpy", "Memset"))]
+                times[who].append(sum(t for _, t in seen) / (CHAIN if who == "rukh" else 1))
+        rukh_, torch_ = (statistics.median(x) for x in times.values())
+        rates = [2 * size**3 / t / 1e6 for t in (rukh_, torch_)]
+        print(f"| {name} | {rukh_:.1f} | {rates[0]:.0f} | {rates[1]:.0f} | {torch_ / rukh_:.2f} |", flush=True)
+
+    return run
+
+
 def attention(shape: tuple[int, int, int, int], causal: bool) -> Callable[[str, argparse.Namespace], None]:
     def run(name: str, arguments: argparse.Namespace) -> None:
         arrays = {k: torch.randn(shape, device="cuda").half() for k in "xkv"}
@@ -318,6 +348,8 @@ CHAINS = {
     "Gemm f16, 4096³, B transposed": product(torch.float16, 4096, True),
     "Gemm f16, 8192³": product(torch.float16, 8192, False),
     "Gemm f32, 4096³": product(torch.float32, 4096, False),
+    "QLinearMatMul int8, 4096³": bytes_product(4096),
+    "QLinearMatMul int8, 1024³": bytes_product(1024),
     "Attention f16, 8 × 16 heads × 2048 × 128": attention((8, 16, 2048, 128), False),
     "Attention f16, causal, 8 × 16 heads × 2048 × 128": attention((8, 16, 2048, 128), True),
     "Attention f16, 8 × 16 heads × 2048 × 64": attention((8, 16, 2048, 64), False),

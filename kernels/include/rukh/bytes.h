@@ -40,21 +40,24 @@ DEVICE i32 zero_of(const Side &s, u32 line) {
   return s.is_signed ? (i32)(i8)x : (i32)x;
 }
 
-// The bits of a result from its sum. `a_line` and `b_line` are of all matrices. Scaled in f32, as ONNX Runtime does.
-DEVICE u32 result_of_bytes(const BytesParams &p, u32 a_line, u32 b_line, u32 column, i32 sum) {
-  if (p.out_type == I32) return (u32)sum;
-  f32 scale = load_as<f32>(p.a.scales, p.scale_type, a_line * p.a.scale_stride) *
-              load_as<f32>(p.b.scales, p.scale_type, b_line * p.b.scale_stride);
-  if (p.row_bias) sum += ((const i32 *)p.row_bias)[a_line];
-  if (p.out_type == F32) {
-    f32 x = (f32)sum * scale;
-    if (p.column_bias) x += ((const f32 *)p.column_bias)[column];
-    return bits<u32>(x);
+// What becomes of sums, in f32 as ONNX Runtime does it: scaled, and for bytes rounded before the zero point is added.
+struct Scaling {
+  f32 y_scale, zero, low;
+  DEVICE Scaling of(const BytesParams &p) {
+    f32 y_scale = p.y_scale ? load_as<f32>(p.y_scale, p.scale_type, 0) : 1;
+    return {y_scale, p.y_zero ? load_as<f32>(p.y_zero, p.out_type, 0) : 0, p.out_type == I8 ? -128.f : 0.f};
   }
-  f32 zero = p.y_zero ? load_as<f32>(p.y_zero, p.out_type, 0) : 0, low = p.out_type == I8 ? -128 : 0;
-  f32 x = round_((f32)sum * (scale / load_as<f32>(p.y_scale, p.scale_type, 0))) + zero;
-  return (u8)(i32)clamp_(x, low, low + 255);
-}
+  // The bits of a result. `scale`: of both operands.
+  METHOD u32 result(const BytesParams &p, i32 sum, f32 scale, u32 column) const {
+    if (p.out_type == I32) return (u32)sum;
+    if (p.out_type == F32) {
+      f32 x = (f32)sum * scale;
+      if (p.column_bias) x += ((const f32 *)p.column_bias)[column];
+      return bits<u32>(x);
+    }
+    return (u8)(i32)clamp_(round_((f32)sum * (scale / y_scale)) + zero, low, low + 255);
+  }
+};
 
 DEVICE u32 out_width(const BytesParams &p) { return p.out_type == I32 || p.out_type == F32 ? 4 : 1; }
 
@@ -83,6 +86,12 @@ DEVICE void store_bytes(const BytesParams &p, const Tile &t, u32 row, u32 column
 DEVICE void finish_bytes(const BytesParams &p, const Tile &t, u32 a_first, u32 b_first, u32 row, u32 column, i32 sum) {
   const GemmParams &g = p.conv.product;
   if (row >= g.m || column >= g.n) return;
-  u32 x = result_of_bytes(p, a_first + row, b_first + column, column, sum);
+  u32 a = a_first + row, b = b_first + column;
+  f32 scale = 1;
+  if (p.out_type != I32)
+    scale = load_as<f32>(p.a.scales, p.scale_type, a * p.a.scale_stride) *
+            load_as<f32>(p.b.scales, p.scale_type, b * p.b.scale_stride);
+  if (p.row_bias) sum += ((const i32 *)p.row_bias)[a];
+  u32 x = Scaling::of(p).result(p, sum, scale, column);
   store_bytes(p, t, row, column, 1, &x);
 }

@@ -138,7 +138,7 @@ impl Product {
     }
 
     /// Tiles of this size that cover the results.
-    pub(super) fn tiles(&self, rows: usize, columns: usize) -> usize {
+    pub(in super::super) fn tiles(&self, rows: usize, columns: usize) -> usize {
         self.m.div_ceil(rows) * self.n.div_ceil(columns) * self.batch_count()
     }
 
@@ -160,7 +160,7 @@ impl Product {
         (k_part, self.k.div_ceil(k_part).max(1))
     }
 
-    pub(super) fn addresses(&self) -> Vec<(usize, Operand)> {
+    pub(in super::super) fn addresses(&self) -> Vec<(usize, Operand)> {
         let fields = [
             offset_of!(GemmParams, a),
             offset_of!(GemmParams, b),

@@ -9,15 +9,21 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::gemm::{Axis, Epilogue, Extra, GemmParams, Matrix, Product, TileKernel, pick};
-use super::super::launch::{AddressedParams, GROUP, KernelName, Operand};
+use super::super::gemm::{Axis, Epilogue, GemmParams, Matrix, Product, pick};
+use super::super::launch::{AddressedParams, COUNTERS, GROUP, KernelName, Operand};
 use super::super::unit::Unit;
 use super::params::{IMAGE_BYTES, Side, Tail};
 
 /// Lines that a workgroup packs, what lines are filled up to, and bytes of which one sum is made, as in the kernels.
 const LINES: usize = 64;
 const STEP: usize = 64;
-const PART: usize = 1024;
+const PART: usize = 256;
+
+/// Pairs of K of a part at least, where K is divided among workgroups.
+const LEAST_OF_PART: usize = 256;
+
+/// The element that parameters of a product are written for.
+const ELEMENT: ElementType = ElementType::U8;
 
 /// Products of fewer multiply-adds take less time than packing their operands.
 const LEAST: usize = 1 << 21;
@@ -96,7 +102,6 @@ pub(super) fn plan(
     let (rows, columns, lds) = pick(unit, true, product.m, product.n, product.batch_count(), [false, true]);
     let name = if rows == 128 { c"bytes_large" } else { c"bytes_small" };
     let kernel = KernelName { family: "qlinear_mma", name };
-    let tile = TileKernel { lds, adds_up: false, ..TileKernel::new(kernel, [rows, columns]) };
     let mut bytes = vec![0; IMAGE_BYTES];
     let (more, at) = tail.params();
     let mut addresses: Vec<_> = at.into_iter().map(|(at, operand)| (bytes.len() + at, operand)).collect();
@@ -105,8 +110,28 @@ pub(super) fn plan(
     addresses.extend(sums.map(|(at, operand)| (bytes.len() + at, operand)));
     let own = PackedTail { parts: k.div_ceil(PART) as u32, k: product.k as u32, ..PackedTail::zeroed() };
     bytes.extend_from_slice(bytes_of(&own));
-    let extra = Extra { params: Some((bytes, addresses)), groups: None };
-    packed.launch(plan, ElementType::U8, tile, unit, &extra)
+    let groups = packed.tiles(rows, columns);
+    let (k_part, parts) = parts(packed.k, groups, unit);
+    let mut params = packed.params(ELEMENT)?;
+    (params.k_part, params.parts) = (k_part as u32, parts as u32);
+    let mut all_addresses = packed.addresses();
+    if parts > 1 {
+        let partial = plan.scratch(parts * groups * rows * columns * size_of::<i32>());
+        all_addresses.push((offset_of!(GemmParams, partial), partial));
+        all_addresses.push((offset_of!(GemmParams, arrived), Operand::Counters));
+    }
+    let mut all = bytes_of(&params).to_vec();
+    all_addresses.extend(addresses.into_iter().map(|(at, operand)| (all.len() + at, operand)));
+    all.extend_from_slice(&bytes);
+    plan.launch_bytes(kernel, [groups * parts, 1, 1], GROUP, lds, &all, &all_addresses)
+}
+
+/// Pairs of K of a part, and parts: as many as fill the device, of which each is worth its sums' way through memory.
+fn parts(k: usize, groups: usize, unit: Unit) -> (usize, usize) {
+    let most = if groups <= COUNTERS { k / LEAST_OF_PART } else { 1 };
+    let wanted = unit.compute_units.div_ceil(groups).min(most).max(1);
+    let part = k.div_ceil(wanted).next_multiple_of(STEP / 2);
+    (part, k.div_ceil(part))
 }
 
 /// Different matrices of an operand.
@@ -163,7 +188,7 @@ fn pack(
     ];
     addresses.extend(fields.into_iter().filter_map(|(at, operand)| Some((bytes.len() + at, operand?))));
     bytes.extend_from_slice(bytes_of(&own));
-    let mut all = bytes_of(&source.params(ElementType::U8)?).to_vec();
+    let mut all = bytes_of(&source.params(ELEMENT)?).to_vec();
     addresses.iter_mut().for_each(|(at, _)| *at += all.len());
     addresses.push((offset_of!(GemmParams, b), matrix.at));
     all.extend_from_slice(&bytes);

@@ -69,9 +69,10 @@ fn large_products() {
     use ElementType::{I8, U8};
     for (a, b) in [(U8, I8), (U8, U8), (I8, I8), (I8, U8)] {
         for (left, right) in [
-            // Odd sizes; more than one part of K; K that fills its lines; a row; stacks of one operand or of both.
+            // Odd sizes; a sum of several parts, and K divided among workgroups; K that fills its lines; a row; stacks of one operand or of both.
             (&[130, 301][..], &[301, 149][..]),
             (&[67, 2100], &[2100, 33]),
+            (&[5, 4000], &[4000, 130]),
             (&[2, 128, 256], &[256, 128]),
             (&[1, 1024], &[1024, 2100]),
             (&[3, 60, 200], &[3, 200, 72]),
