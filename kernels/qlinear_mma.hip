@@ -15,27 +15,29 @@
 
 #if HAS_MATRIX
 
-// Bytes along k that are packed at a time, lines of a workgroup, and bytes of which one sum is made.
-constexpr u32 STEP = 64, LINES = 64, PART = 256;
+// Bytes along k that are packed at a time, and lines of a workgroup.
+constexpr u32 STEP = 64, LINES = 64;
 
 struct PackParams {
   // `product.b` is packed, of which a column is a line; or the windows of an image.
   ConvParams conv;
-  // [matrix][line][k_padded], and [matrix][part][line].
+  // [matrix][line][k_padded], and [matrix][part][line]; 0 where nobody needs sums.
   u64 to, sums;
   // What lies outside of the image.
   u64 zero;
-  u32 k_padded, is_signed, is_image, unused;
+  // Bytes of a line, and of a part of it.
+  u32 k_padded, part, is_signed, is_image;
 };
 static_assert(sizeof(PackParams) == 584, "the mirror in providers/hip/qlinear/packed.rs");
 
 struct PackedParams {
   BytesParams bytes;
-  // Of lines of A and B; parts of a line; bytes of a line without what fills it up.
+  // Of lines of A and B; parts of a line, 0 where the other operand's zero points are 0; bytes of a line without what fills
+  // it up.
   u64 a_sums, b_sums;
-  u32 parts, k;
+  u32 a_parts, b_parts, k, unused;
 };
-static_assert(sizeof(PackedParams) == 768, "the mirror in providers/hip/qlinear/packed.rs");
+static_assert(sizeof(PackedParams) == 776, "the mirror in providers/hip/qlinear/packed.rs");
 
 // The zero point as it is for signed bytes.
 DEVICE i32 signed_zero(const Side &s, u32 line) { return zero_of(s, line) - (s.is_signed ? 0 : 128); }
@@ -68,7 +70,7 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
   const u8 *from = (const u8 *)tile.b;
   // Makes bytes signed, but for those that fill up a line.
   u32 flip = p.is_signed ? 0 : 0x80808080;
-  u32 k_end = (group_id_y() + 1) * PART < p.k_padded ? (group_id_y() + 1) * PART : p.k_padded;
+  u32 k_begin = group_id_y() * p.part, k_end = k_begin + p.part < p.k_padded ? k_begin + p.part : p.k_padded;
 
   // How this work item reads: a line along k (16 bytes), 4 × 4 bytes, or 16 taps of one position.
   bool by_k = g.b_row == 1, by_lines = g.b_column == 1;
@@ -82,7 +84,7 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
   bool inside = first + own_line < g.n;
   i32 sum = 0;
 #pragma unroll 1
-  for (u32 k = group_id_y() * PART; k < k_end; k += STEP) {
+  for (u32 k = k_begin; k < k_end; k += STEP) {
     u32 x[4] = {};
     // Bytes from k `at` on, of which `get(k)` is one. No load waits behind a branch.
     auto gather = [&](u32 at, auto get) __attribute__((always_inline)) {
@@ -138,10 +140,11 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
     u64 line = (u64)matrix * g.n + first + own_line;
     *(Chunk *)(p.to + line * p.k_padded + k + own_chunk * 16) = chunk;
   }
+  if (!p.sums) return;
   // Four neighbours have a line's sum.
   sum += shuffle(sum, 1);
   sum += shuffle(sum, 2);
-  u64 part = (u64)matrix * ((p.k_padded + PART - 1) / PART) + group_id_y();
+  u64 part = (u64)matrix * ((p.k_padded + p.part - 1) / p.part) + group_id_y();
   if (inside && own_chunk == 0) ((i32 *)p.sums)[part * g.n + first + own_line] = sum;
 }
 
@@ -176,11 +179,12 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
       lines[i] = {};
       if (at >= count) continue;
       u64 matrix = (is_row ? tile.a - g.a : tile.b - g.b) / ((u64)count * g.k * 2);
-      const i32 *sums = (const i32 *)(is_row ? p.a_sums : p.b_sums) + matrix * p.parts * count + at;
+      u32 parts = is_row ? p.a_parts : p.b_parts;
+      const i32 *sums = (const i32 *)(is_row ? p.a_sums : p.b_sums) + matrix * parts * count + at;
       u32 line = first_line(g, side, (u32)(tile.slice % g.batch)) + at;
       Line own = {0, signed_zero(side, line), 0, 1};
 #pragma unroll 4
-      for (u32 part = 0; part < p.parts; part++) own.sum += sums[part * count];
+      for (u32 part = 0; part < parts; part++) own.sum += sums[part * count];
       if (is_row && q.row_bias) own.bias = ((const i32 *)q.row_bias)[line];
       if (q.out_type != I32) own.scale = load_as<f32>(side.scales, q.scale_type, line * side.scale_stride);
       lines[i] = own;

@@ -9,7 +9,7 @@ use crate::ops::OpError;
 use crate::ops::matmul::MatMul;
 use crate::ops::qlinear::{QuantizedConv, QuantizedMatMul};
 use crate::providers::{Argument, NodeContext};
-use crate::tensor::ElementType;
+use crate::tensor::{ElementType, Tensor};
 
 use super::conv::{FEW_CHANNELS, image_params, weight_times_patches};
 use super::gemm::{Extra, Product, TileKernel, stacked};
@@ -45,6 +45,12 @@ fn types(node: &NodeContext<'_>, a: usize, b: usize) -> Option<([bool; 2], Eleme
     known.then(|| ([signed(a), signed(b)], out))
 }
 
+/// Whether an operand is signed, and its zero point there is none or a constant of zeros.
+fn is_centered(node: &NodeContext<'_>, is_signed: bool, zero: usize) -> bool {
+    let zeros = |x: &Tensor| x.buffer().is_some_and(|b| b.bytes().iter().all(|&byte| byte == 0));
+    is_signed && (node.input(zero).is_none() || node.constant(zero).is_some_and(zeros))
+}
+
 fn build_product(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = *node.op::<QuantizedMatMul>();
     let scale = match op {
@@ -56,7 +62,9 @@ fn build_product(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> 
     match types(node, 0, op.right()) {
         Some((signed, out)) => {
             let scale_type = scale.and_then(|i| node.input(i)).unwrap_or(ElementType::F32);
-            Ok(Box::new(ProductKernel { op, signed, out, scale_type }))
+            let mut kernel = ProductKernel { op, signed, centered: [false; 2], out, scale_type };
+            kernel.centered = [0, 1].map(|i| is_centered(node, signed[i], kernel.scale_and_zero(i).1));
+            Ok(Box::new(kernel))
         }
         None => Err(node.no_kernel()),
     }
@@ -66,6 +74,7 @@ struct ProductKernel {
     op: QuantizedMatMul,
     /// Of the left and the right operand.
     signed: [bool; 2],
+    centered: [bool; 2],
     out: ElementType,
     scale_type: ElementType,
 }
@@ -96,7 +105,7 @@ impl HipKernel for ProductKernel {
         for (operand, side) in sides.iter_mut().enumerate() {
             let (scale, zero) = self.scale_and_zero(operand);
             let lines = if operand == 0 { product.m } else { product.n };
-            side.is_signed = self.signed[operand];
+            (side.is_signed, side.is_centered) = (self.signed[operand], self.centered[operand]);
             let mut read = |i: Option<usize>| -> Result<Option<(usize, bool)>, OpError> {
                 let Some((i, given)) = i.and_then(|i| Some((i, input(i)?))) else { return Ok(None) };
                 Ok(Some((i, side.read(given.shape, lines, operand == 0, &product.batch)?)))
@@ -147,7 +156,11 @@ fn launch(
 fn build_conv(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let op = node.op::<QuantizedConv>().clone();
     match types(node, 0, op.weight()) {
-        Some((signed, out)) if !op.channels_last => Ok(Box::new(ConvKernel { op, signed, out })),
+        Some((signed, out)) if !op.channels_last => {
+            let zeros = [2, op.weight_zero()];
+            let centered = [0, 1].map(|i| is_centered(node, signed[i], zeros[i]));
+            Ok(Box::new(ConvKernel { op, signed, centered, out }))
+        }
         _ => Err(node.no_kernel()),
     }
 }
@@ -156,6 +169,7 @@ struct ConvKernel {
     op: QuantizedConv,
     /// Of the image and the weight.
     signed: [bool; 2],
+    centered: [bool; 2],
     out: ElementType,
 }
 
@@ -192,12 +206,14 @@ impl HipKernel for ConvKernel {
                 scale: w_scale,
                 zero: w_zero,
                 is_signed: self.signed[1],
+                is_centered: self.centered[1],
                 batch: vec![0, product.m as i64],
             },
             Side {
                 scale: requantized.then(|| one(1)).flatten(),
                 zero: one(2),
                 is_signed: self.signed[0],
+                is_centered: self.centered[0],
                 batch: Vec::new(),
             },
         ];

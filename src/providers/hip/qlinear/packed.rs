@@ -14,10 +14,13 @@ use super::super::launch::{AddressedParams, COUNTERS, GROUP, KernelName, Operand
 use super::super::unit::Unit;
 use super::params::{IMAGE_BYTES, Side, Tail};
 
-/// Lines that a workgroup packs, what lines are filled up to, and bytes of which one sum is made, as in the kernels.
+/// Lines that a workgroup packs, and what lines are filled up to, as in the kernels.
 const LINES: usize = 64;
 const STEP: usize = 64;
+
+/// Bytes of a line that a workgroup packs: with a sum of them, as each result's workgroup adds those up, and without.
 const PART: usize = 256;
+const PART_WITHOUT_SUM: usize = 64;
 
 /// Pairs of K of a part at least, where K is divided among workgroups.
 const LEAST_OF_PART: usize = 256;
@@ -39,9 +42,9 @@ struct PackTail {
     sums: u64,
     zero: u64,
     k_padded: u32,
+    part: u32,
     is_signed: u32,
     is_image: u32,
-    unused: u32,
 }
 
 const _: () = assert!(size_of::<GemmParams>() + IMAGE_BYTES + size_of::<PackTail>() == 584);
@@ -52,16 +55,19 @@ const _: () = assert!(size_of::<GemmParams>() + IMAGE_BYTES + size_of::<PackTail
 struct PackedTail {
     a_sums: u64,
     b_sums: u64,
-    parts: u32,
+    parts: [u32; 2],
     k: u32,
+    unused: u32,
 }
 
-const _: () = assert!(size_of::<PackedTail>() == 24);
+const _: () = assert!(size_of::<PackedTail>() == 32);
 
-/// An operand once it is packed: its lines, their sums, and bytes between matrices along each axis of the batch.
+/// An operand once it is packed: its lines, their sums in so many parts, and bytes between matrices along each axis of the
+/// batch.
 struct Packed {
     lines: Operand,
-    sums: Operand,
+    sums: Option<Operand>,
+    parts: usize,
     steps: Vec<usize>,
 }
 
@@ -81,8 +87,10 @@ pub(super) fn plan(
     tail: &Tail,
 ) -> Result<(), OpError> {
     let k = product.k.next_multiple_of(STEP);
-    let a = pack(plan, product, 0, None, &tail.sides[0])?;
-    let b = pack(plan, product, 1, image, &tail.sides[1])?;
+    // A line's sum counts as often as the other operand's zero point.
+    let sums = [1, 0].map(|other: usize| !tail.sides[other].is_centered);
+    let a = pack(plan, product, 0, None, &tail.sides[0], sums[0])?;
+    let b = pack(plan, product, 1, image, &tail.sides[1], sums[1])?;
     // The tiles count in pairs of bytes.
     let line = (k / 2) as i64;
     let batch = product.batch.iter().enumerate().map(|(i, axis)| {
@@ -107,8 +115,9 @@ pub(super) fn plan(
     let mut addresses: Vec<_> = at.into_iter().map(|(at, operand)| (bytes.len() + at, operand)).collect();
     bytes.extend_from_slice(&more);
     let sums = [(offset_of!(PackedTail, a_sums), a.sums), (offset_of!(PackedTail, b_sums), b.sums)];
-    addresses.extend(sums.map(|(at, operand)| (bytes.len() + at, operand)));
-    let own = PackedTail { parts: k.div_ceil(PART) as u32, k: product.k as u32, ..PackedTail::zeroed() };
+    addresses.extend(sums.into_iter().filter_map(|(at, operand)| Some((bytes.len() + at, operand?))));
+    let parts_of_sums = [&a, &b].map(|packed| packed.parts as u32);
+    let own = PackedTail { parts: parts_of_sums, k: product.k as u32, ..PackedTail::zeroed() };
     bytes.extend_from_slice(bytes_of(&own));
     let groups = packed.tiles(rows, columns);
     let (k_part, parts) = parts(packed.k, groups, unit);
@@ -139,13 +148,14 @@ fn matrices(product: &Product, operand: usize) -> usize {
     product.batch.iter().filter(|axis| axis.strides[operand] != 0).map(|axis| axis.size).product()
 }
 
-/// Appends the launch that packs an operand: each of its matrices once.
+/// Appends the launch that packs an operand: each of its matrices once, with sums where they are needed.
 fn pack(
     plan: &mut PlanBuilder<'_>,
     product: &Product,
     operand: usize,
     image: Option<&AddressedParams>,
     side: &Side,
+    with_sums: bool,
 ) -> Result<Packed, OpError> {
     let (count, k) = (matrices(product, operand), product.k.next_multiple_of(STEP));
     let (lines, matrix) = match operand {
@@ -158,9 +168,10 @@ fn pack(
         .filter(|axis| axis.strides[operand] != 0)
         .map(|axis| Axis { size: axis.size, strides: [0, axis.strides[operand], 0, 0, 0] })
         .collect();
-    let parts = k.div_ceil(PART);
-    let (to, sums) =
-        (plan.scratch(count * lines * k), plan.scratch(count * parts * lines * size_of::<i32>()));
+    let part = if with_sums { PART } else { PART_WITHOUT_SUM };
+    let parts = k.div_ceil(part);
+    let to = plan.scratch(count * lines * k);
+    let sums = with_sums.then(|| plan.scratch(count * parts * lines * size_of::<i32>()));
     let source = Product {
         m: 1,
         n: lines,
@@ -176,6 +187,7 @@ fn pack(
     let (mut bytes, mut addresses) = image.cloned().unwrap_or_else(|| (vec![0; IMAGE_BYTES], Vec::new()));
     let own = PackTail {
         k_padded: k as u32,
+        part: part as u32,
         is_signed: side.is_signed.into(),
         is_image: image.is_some().into(),
         ..PackTail::zeroed()
@@ -183,7 +195,7 @@ fn pack(
     let zero = image.and(side.zero).map(|(input, _)| Operand::Input(input));
     let fields = [
         (offset_of!(PackTail, to), Some(to)),
-        (offset_of!(PackTail, sums), Some(sums)),
+        (offset_of!(PackTail, sums), sums),
         (offset_of!(PackTail, zero), zero),
     ];
     addresses.extend(fields.into_iter().filter_map(|(at, operand)| Some((bytes.len() + at, operand?))));
@@ -203,5 +215,5 @@ fn pack(
             step *= axis.size;
         }
     }
-    Ok(Packed { lines: to, sums, steps })
+    Ok(Packed { lines: to, sums, parts: if with_sums { parts } else { 0 }, steps })
 }

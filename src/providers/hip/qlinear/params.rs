@@ -47,6 +47,8 @@ pub(super) struct Side {
     pub(super) scale: Option<(usize, bool)>,
     pub(super) zero: Option<(usize, bool)>,
     pub(super) is_signed: bool,
+    /// Whether its numbers are signed and their zero points known to be 0.
+    pub(super) is_centered: bool,
     pub(super) batch: Vec<i64>,
 }
 
