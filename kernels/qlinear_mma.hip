@@ -192,7 +192,7 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
     barrier();
   }
 
-  // For K in parts: whether this workgroup is the last of its tile, and has all sums.
+  // Of K in parts: whether this workgroup is the last of its tile, and has all sums.
   METHOD bool has_all(const GemmParams &g, const Tile &tile) {
     constexpr int OF_ROW = Base::FN * M::COUNT;
     auto get = [&](int i) __attribute__((always_inline)) -> i32 {
@@ -201,7 +201,7 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
     auto set = [&](int i, i32 x) __attribute__((always_inline)) {
       this->sums[i / OF_ROW][i / M::COUNT % Base::FN][i % M::COUNT] = x;
     };
-    return !g.arrived || add_up<i32, Base::FM * OF_ROW>(g, tile, get, set);
+    return add_up<i32, Base::FM * OF_ROW>(g, tile, get, set);
   }
 
   // As for other tiles, sums go through workgroup memory, wave by wave.
@@ -247,7 +247,8 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
   }
 };
 
-template <int BM, int BN, int ROWS> DEVICE void packed_product(const PackedParams &p) {
+// IN_PARTS: K is divided among workgroups. Without it the compiler has registers for a faster loop.
+template <int BM, int BN, int ROWS, bool IN_PARTS> DEVICE void packed_product(const PackedParams &p) {
   typedef BytesTile<BM, BN, ROWS> Own;
 #if defined(HAS_MMA_SYNC)
   char *lds = (char *)dynamic_lds;
@@ -259,12 +260,13 @@ template <int BM, int BN, int ROWS> DEVICE void packed_product(const PackedParam
   SHARED typename Own::Line lines[BM + BN];
   Own own;
   own.multiply(lds, p.bytes.conv.product, tile);
-  if (!own.has_all(p.bytes.conv.product, tile)) return;
+  if (IN_PARTS && !own.has_all(p.bytes.conv.product, tile)) return;
   own.find_lines(lines, p, tile);
   own.store(lds, lines, p, tile);
 }
 
-KERNEL_OF_REGISTERS(GROUP) bytes_large(PackedParams p) { packed_product<128, 128, 2>(p); }
-KERNEL(GROUP) bytes_small(PackedParams p) { packed_product<64, 64, 2>(p); }
+KERNEL_OF_REGISTERS(GROUP) bytes_large(PackedParams p) { packed_product<128, 128, 2, false>(p); }
+KERNEL(GROUP) bytes_small(PackedParams p) { packed_product<64, 64, 2, false>(p); }
+KERNEL(GROUP) bytes_parts(PackedParams p) { packed_product<64, 64, 2, true>(p); }
 
 #endif

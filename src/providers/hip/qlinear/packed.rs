@@ -108,8 +108,6 @@ pub(super) fn plan(
     };
     let unit = plan.provider.unit();
     let (rows, columns, lds) = pick(unit, true, product.m, product.n, product.batch_count(), [false, true]);
-    let name = if rows == 128 { c"bytes_large" } else { c"bytes_small" };
-    let kernel = KernelName { family: "qlinear_mma", name };
     let mut bytes = vec![0; IMAGE_BYTES];
     let (more, at) = tail.params();
     let mut addresses: Vec<_> = at.into_iter().map(|(at, operand)| (bytes.len() + at, operand)).collect();
@@ -120,7 +118,14 @@ pub(super) fn plan(
     let own = PackedTail { parts: parts_of_sums, k: product.k as u32, ..PackedTail::zeroed() };
     bytes.extend_from_slice(bytes_of(&own));
     let groups = packed.tiles(rows, columns);
-    let (k_part, parts) = parts(packed.k, groups, unit);
+    // Large tiles fill the device as they are.
+    let (k_part, parts) = if rows == 128 { (packed.k, 1) } else { parts(packed.k, groups, unit) };
+    let name = match rows {
+        128 => c"bytes_large",
+        _ if parts > 1 => c"bytes_parts",
+        _ => c"bytes_small",
+    };
+    let kernel = KernelName { family: "qlinear_mma", name };
     let mut params = packed.params(ELEMENT)?;
     (params.k_part, params.parts) = (k_part as u32, parts as u32);
     let mut all_addresses = packed.addresses();
