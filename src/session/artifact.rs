@@ -164,8 +164,14 @@ pub(super) fn build_opened(
         read_bytes: program.counters.read_bytes + opened.counters.read_bytes,
         ..program.counters
     };
-    let parts =
-        Parts { environment, pool, on_device: device.is_some(), device, fallback_reason: &fallback_reason };
+    let parts = Parts {
+        environment,
+        pool,
+        on_device: device.is_some(),
+        device,
+        targets: &[],
+        fallback_reason: &fallback_reason,
+    };
     let rewritten = Rewritten { graph: program.graph, metadata: program.metadata, declared };
     let mut packs = ModelPacks::Kept(program.packs);
     let mut made = compiled(parts, rewritten, counters, options, &mut packs)?;

@@ -27,6 +27,8 @@ pub(super) struct Parts<'a> {
     /// Whether nodes are for a GPU, which need not be there to rewrite for it.
     pub(super) on_device: bool,
     pub(super) device: Option<Arc<Provider>>,
+    /// Targets of GPUs for which it is built without one.
+    pub(super) targets: &'a [String],
     pub(super) fallback_reason: &'a str,
 }
 
@@ -79,7 +81,11 @@ pub(super) fn rewrite(
         model::save(&graph, &model.metadata, path, &options.weights_apart)?;
     }
     let precision = options.computed_precision();
-    let target = NodesOf { pool, on_device: parts.on_device, precision };
+    let bytes = match &parts.device {
+        Some(device) => hip::multiplies_bytes(device.target()),
+        None => parts.targets.iter().all(|target| hip::multiplies_bytes(target)),
+    };
+    let target = NodesOf { pool, on_device: parts.on_device, bytes, precision };
     if options.optimization == Optimization::All {
         passes::fuse(&mut graph, &target, &evaluate)?;
     }
@@ -194,6 +200,8 @@ impl Evaluate for CpuEvaluate<'_> {
 struct NodesOf<'a> {
     pool: &'a Pool,
     on_device: bool,
+    /// Whether it multiplies bytes faster than floats.
+    bytes: bool,
     precision: ElementType,
 }
 
@@ -221,7 +229,7 @@ impl Target for NodesOf<'_> {
     }
 
     fn prefers_bytes(&self) -> bool {
-        !self.on_device
+        self.bytes
     }
 
     fn blocks_channels(&self, ty: ElementType) -> bool {

@@ -189,7 +189,8 @@ impl Compiler<'_> {
         let mut graph = model.graph.clone();
         fix_dimensions(&mut graph, options)?;
         let on_device = kind == Kind::Gpu;
-        let parts = || Parts { environment, pool, on_device, device: None, fallback_reason: "" };
+        let targets = if on_device { &wanted.targets.gpus[..] } else { &[] };
+        let parts = || Parts { environment, pool, on_device, device: None, targets, fallback_reason: "" };
         let rewritable = Rewritable { graph, functions: &model.functions, metadata: model.metadata.clone() };
         let rewritten = rewrite(&parts(), rewritable, options)?;
         steps.next(&format!("packing weights for {target}"))?;
@@ -211,7 +212,7 @@ impl Compiler<'_> {
         let dimensions = options.dimensions.iter();
         let entry = ProgramEntry {
             kind: target.to_owned(),
-            targets: if on_device { wanted.targets.gpus.clone() } else { Vec::new() },
+            targets: targets.to_vec(),
             instructions: if on_device { String::new() } else { cpu::instructions() },
             threads: pool.threads() as u32,
             dimensions: dimensions

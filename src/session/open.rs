@@ -91,7 +91,8 @@ fn build_model(
         &fallback_reason,
     );
     let on_device = device.is_some();
-    let parts = Parts { environment, pool, on_device, device, fallback_reason: &fallback_reason };
+    let parts =
+        Parts { environment, pool, on_device, device, targets: &[], fallback_reason: &fallback_reason };
     let rewritable = Rewritable { graph: model.graph, functions: &model.functions, metadata: model.metadata };
     let mut opened = build(parts, rewritable, model.counters, options)?;
     opened.overridable = overridable.map(Box::new);

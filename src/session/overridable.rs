@@ -86,6 +86,7 @@ impl Overridable {
             environment: &session.environment,
             pool: &session.pool,
             on_device: self.device.is_some(),
+            targets: &[],
             device: self.device.clone(),
             fallback_reason: &self.fallback_reason,
         };

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result, Status, fail};
-use crate::hip::targets::{self, MatrixUnit};
 use crate::hip::{Device, DeviceBacking, Function, Module, PinnedBacking, Platform, Runtime, Stream};
 use crate::memory::device::allocator::DeviceAllocator;
 use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
@@ -19,7 +18,7 @@ use super::code;
 use super::fourier::plans::FourierPlans;
 use super::options::HipOptions;
 use super::tuning::Tuner;
-use super::unit::Unit;
+use super::unit::{Unit, has_mma_sync, multiplies_bytes};
 use super::variables::dependent_launches;
 
 /// Kernels on a device, by family; loaded when a plan first needs them.
@@ -223,16 +222,13 @@ impl Provider {
     /// What a choice among kernels depends on.
     pub(super) fn unit(&self) -> Unit {
         let info = &self.device.runtime.devices()[self.device.index as usize];
-        let number = self.target.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok());
-        let mma_sync = number.is_some_and(|n| n >= 80);
-        let amd = number.is_none().then(|| targets::find(self.target)).flatten();
         Unit {
             wave: info.wave as usize,
-            mma_sync,
+            mma_sync: has_mma_sync(self.target),
             wgmma: self.target == "sm_90" && info.arch == "sm_90",
             tensor_maps: self.device.has_tensor_maps(),
             compute_units: info.compute_units.max(1) as usize,
-            matrix: mma_sync || amd.is_some_and(|(_, matrix)| matrix != MatrixUnit::None),
+            matrix: multiplies_bytes(self.target),
         }
     }
 
