@@ -6,11 +6,15 @@
 // First each operand is brought into lines along k, as signed bytes: unsigned ones, and their zero points, less 128. Then
 // tiles are multiplied as those of half-precision numbers are.
 //
+// Windows of an image are lines of their own, or are read from an image whose channels are packed as a line for each pixel,
+// with what pads it around. Then the weight's lines go by taps first and channels last.
+//
 // Access: packing reads a line's bytes along k, or four lines of four k, or a window's bytes for neighbouring positions, and
 // writes 64 bytes of a line; the tiles read 16 bytes at a time. Bound: the matrix cores for large products, packing for those
 // with few rows.
 #include "rukh/bytes.h"
 #include "rukh/matrix_bytes.h"
+#include "rukh/patches_nhwc.h"
 #include "rukh/team.h"
 
 #if HAS_MATRIX
@@ -25,10 +29,12 @@ struct PackParams {
   u64 to, sums;
   // What lies outside of the image.
   u64 zero;
-  // Bytes of a line, and of a part of it.
+  // Bytes of a line, a multiple of 16, and of a part of it.
   u32 k_padded, part, is_signed, is_image;
+  // Of a weight for windows of packed pixels: taps, channels, and bytes of a pixel; else 1, 0, 0.
+  u32 taps, channels, pixel, unused;
 };
-static_assert(sizeof(PackParams) == 584, "the mirror in providers/hip/qlinear/packed.rs");
+static_assert(sizeof(PackParams) == 600, "the mirror in providers/hip/qlinear/packed.rs");
 
 struct PackedParams {
   BytesParams bytes;
@@ -73,7 +79,7 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
   u32 k_begin = group_id_y() * p.part, k_end = k_begin + p.part < p.k_padded ? k_begin + p.part : p.k_padded;
 
   // How this work item reads: a line along k (16 bytes), 4 × 4 bytes, or 16 taps of one position.
-  bool by_k = g.b_row == 1, by_lines = g.b_column == 1;
+  bool by_k = g.b_row == 1 && p.taps == 1, by_lines = g.b_column == 1;
   Patches<u8, 1> patches;
   u32 outside = 0;
   if (p.is_image) {
@@ -125,6 +131,12 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
         Chunk chunk = *(const Chunk *)(line + at);
 #pragma unroll
         for (u32 i = 0; i < 4; i++) x[i] = chunk.word[i] ^ flip;
+      } else if (p.taps > 1) {
+        gather(at, [&](u32 i) __attribute__((always_inline)) {
+          u32 tap = i / p.pixel, channel = i - tap * p.pixel;
+          u32 byte = line[channel < p.channels ? channel * p.taps + tap : 0];
+          return channel < p.channels ? byte : flip & 255;
+        });
       } else gather(at, [&](u32 i) __attribute__((always_inline)) { return (u32)line[i * g.b_row]; });
     }
     if (p.is_image || (by_lines && !by_k)) {
@@ -133,7 +145,7 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
       for (u32 i = 0; i < 4; i++) x[i] = lds[own_line][own_chunk * 4 + i];
       barrier();
     }
-    if (!inside) continue;
+    if (!inside || k + own_chunk * 16 >= p.k_padded) continue;
     Chunk chunk;
 #pragma unroll
     for (u32 i = 0; i < 4; i++) chunk.word[i] = x[i], sum += sum_of_bytes(x[i]);
@@ -148,19 +160,26 @@ KERNEL(GROUP) bytes_pack(PackParams p) {
   if (inside && own_chunk == 0) ((i32 *)p.sums)[part * g.n + first + own_line] = sum;
 }
 
+struct WindowsParams {
+  PackedParams packed;
+  // Of the image, as pairs of bytes; `product` has as many rows as the result has columns.
+  NhwcConvParams image;
+};
+static_assert(sizeof(WindowsParams) == 1368, "the mirror in providers/hip/qlinear/packed.rs");
+
 template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN, 32, ROWS, GROUP / WAVE / ROWS, 4> {
   typedef MmaTile<BytePair, BM, BN, 32, ROWS, GROUP / WAVE / ROWS, 4> Base;
   typedef Matrix<BytePair> M;
+  static constexpr u32 ROWS_OF_TILE = BM, COLUMNS_OF_TILE = BN;
 
-  METHOD void multiply(char *lds, const GemmParams &g, const Tile &tile) {
+  template <class B> METHOD void multiply(char *lds, const GemmParams &g, B b, const Tile &tile) {
     auto a = operand_a<BytePair, 8>(g, tile);
-    auto b = operand_b<BytePair, 8>(g, tile);
 #if defined(HAS_MMA_SYNC)
     this->template run<true, true>(lds, a, b, tile);
 #else
-    typedef WholeShare<BytePair, BM, 32, true> A;
-    typedef WholeShare<BytePair, BN, 32, true> B;
-    this->template run<A, B>(lds, a, b, tile);
+    typedef WholeShare<BytePair, BM, 32, true> ShareA;
+    typedef WholeShare<BytePair, BN, 32, true> ShareB;
+    this->template run<ShareA, ShareB>(lds, a, b, tile);
 #endif
   }
 
@@ -247,26 +266,45 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
   }
 };
 
-// IN_PARTS: K is divided among workgroups. Without it the compiler has registers for a faster loop.
-template <int BM, int BN, int ROWS, bool IN_PARTS> DEVICE void packed_product(const PackedParams &p) {
-  typedef BytesTile<BM, BN, ROWS> Own;
+// IN_PARTS: K is divided among workgroups. Without it the compiler has registers for a faster loop. `right` makes the right
+// operand for a tile.
+template <class Own, bool IN_PARTS, class Right> DEVICE void packed_product(const PackedParams &p, Right right) {
 #if defined(HAS_MMA_SYNC)
   char *lds = (char *)dynamic_lds;
 #else
   SHARED Chunk memory[Own::BYTES / 16];
   char *lds = (char *)memory;
 #endif
-  Tile tile = find_tile(p.bytes.conv.product, BM, BN, 2, 2, out_width(p.bytes));
-  SHARED typename Own::Line lines[BM + BN];
+  const GemmParams &g = p.bytes.conv.product;
+  Tile tile = find_tile(g, Own::ROWS_OF_TILE, Own::COLUMNS_OF_TILE, 2, 2, out_width(p.bytes));
+  SHARED typename Own::Line lines[Own::ROWS_OF_TILE + Own::COLUMNS_OF_TILE];
   Own own;
-  own.multiply(lds, p.bytes.conv.product, tile);
-  if (IN_PARTS && !own.has_all(p.bytes.conv.product, tile)) return;
+  own.multiply(lds, g, right(tile), tile);
+  if (IN_PARTS && !own.has_all(g, tile)) return;
   own.find_lines(lines, p, tile);
   own.store(lds, lines, p, tile);
 }
+template <int SIZE, bool IN_PARTS> DEVICE void packed_lines(const PackedParams &p) {
+  typedef BytesTile<SIZE, SIZE, 2> Own;
+  packed_product<Own, IN_PARTS>(p, [&](const Tile &tile) __attribute__((always_inline)) {
+    return operand_b<BytePair, 8>(p.bytes.conv.product, tile);
+  });
+}
+template <int SIZE, bool IN_PARTS> DEVICE void packed_windows(const WindowsParams &p) {
+  typedef BytesTile<SIZE, SIZE, 2> Own;
+  constexpr u32 APART = GROUP / Own::CHUNKS;
+  packed_product<Own, IN_PARTS>(p.packed, [&](const Tile &tile) __attribute__((always_inline)) {
+    Tile image = tile;
+    image.a = tile.b;
+    return NhwcPatches<BytePair, SIZE / APART>::make(p.image, image, tile.column + Own::own_line(), APART, 8);
+  });
+}
 
-KERNEL_OF_REGISTERS(GROUP) bytes_large(PackedParams p) { packed_product<128, 128, 2, false>(p); }
-KERNEL(GROUP) bytes_small(PackedParams p) { packed_product<64, 64, 2, false>(p); }
-KERNEL(GROUP) bytes_parts(PackedParams p) { packed_product<64, 64, 2, true>(p); }
+KERNEL_OF_REGISTERS(GROUP) bytes_large(PackedParams p) { packed_lines<128, false>(p); }
+KERNEL(GROUP) bytes_small(PackedParams p) { packed_lines<64, false>(p); }
+KERNEL(GROUP) bytes_parts(PackedParams p) { packed_lines<64, true>(p); }
+KERNEL_OF_REGISTERS(GROUP) bytes_windows_large(WindowsParams p) { packed_windows<128, false>(p); }
+KERNEL(GROUP) bytes_windows_small(WindowsParams p) { packed_windows<64, false>(p); }
+KERNEL(GROUP) bytes_windows_parts(WindowsParams p) { packed_windows<64, true>(p); }
 
 #endif

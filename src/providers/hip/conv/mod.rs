@@ -22,7 +22,7 @@ use super::gemm::{Axis, Epilogue, Matrix, Product};
 use super::launch::Operand;
 use super::{Entry, HipKernel, PlanBuilder};
 use implicit::{Implicit, Layout, Names};
-pub(super) use params::image_params;
+pub(super) use params::{image_params, nhwc_params};
 pub(super) use shapes::plan as plan_shape;
 
 pub(super) const KERNELS: &[Entry] = &[

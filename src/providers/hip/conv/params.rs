@@ -132,7 +132,11 @@ pub(in super::super) fn image_params(
 
 /// The parameters that follow the product's for an image with its channels innermost: so many of a group, and
 /// of a pixel.
-pub(super) fn nhwc_params(g: &Geometry, channels: usize, pixel: usize) -> Result<AddressedParams, OpError> {
+pub(in super::super) fn nhwc_params(
+    g: &Geometry,
+    channels: usize,
+    pixel: usize,
+) -> Result<AddressedParams, OpError> {
     let axes = NhwcAxes::new(g, pixel)?;
     let params = NhwcParams { channels: channels as u32, pixel: pixel as u32, axes };
     Ok((bytes_of(&params).to_vec(), Vec::new()))

@@ -29,7 +29,7 @@ impl Matrix {
         Matrix { at, offset: 0, strides: [row as i64, column as i64] }
     }
 
-    fn transposed(self) -> Self {
+    pub(in super::super) fn transposed(self) -> Self {
         Matrix { strides: [self.strides[1], self.strides[0]], ..self }
     }
 }

@@ -1,5 +1,6 @@
 //! Products and convolutions of 8-bit numbers: MatMulInteger, QLinearMatMul, ConvInteger, QLinearConv.
 
+mod pack;
 mod packed;
 mod params;
 #[cfg(test)]
@@ -226,13 +227,17 @@ impl HipKernel for ConvKernel {
             scale_type: ElementType::F32,
             out_type: self.out,
         };
+        let on_matrix_cores = packed::takes(&product, plan.provider.unit());
+        if on_matrix_cores && packed::takes_windows(&product, w.shape[1], &tail) {
+            return packed::plan_windows(plan, &product, &g, w.shape[1], &tail);
+        }
         let image = image_params(plan, &g, w.shape[1])?;
         let results = x.shape[0] * group * product.m * product.n;
         if product.m <= FEW_CHANNELS && group > 1 && results <= i32::MAX as usize {
             let groups = Some(results.div_ceil(GROUP as usize));
             return launch(plan, &product, tile(c"bytes_direct"), image, &tail, groups);
         }
-        if packed::takes(&product, plan.provider.unit()) {
+        if on_matrix_cores {
             return packed::plan(plan, &product, Some(&image), &tail);
         }
         launch(plan, &product, tile(c"bytes_conv"), image, &tail, None)

@@ -1,32 +1,33 @@
-//! Products and convolutions of bytes on matrix cores: each operand is first brought into lines along K, as signed bytes,
-//! with the sum of each line (`kernels/qlinear_mma.hip`).
+//! Products and convolutions of bytes on matrix cores, of operands that were packed first (`kernels/qlinear_mma.hip`).
 
 use std::mem::{offset_of, size_of};
 
 use bytemuck::{Pod, Zeroable, bytes_of};
 
 use crate::ops::OpError;
+use crate::ops::window::Geometry;
 use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
-use super::super::gemm::{Axis, Epilogue, GemmParams, Matrix, Product, pick};
+use super::super::conv::{image_params, nhwc_params};
+use super::super::gemm::{Axis, GemmParams, Matrix, Product, pick};
 use super::super::launch::{AddressedParams, COUNTERS, GROUP, KernelName, Operand};
 use super::super::unit::Unit;
-use super::params::{IMAGE_BYTES, Side, Tail};
+use super::pack::{Packed, Unpacked};
+use super::params::{IMAGE_BYTES, Tail};
 
-/// Lines that a workgroup packs, and what lines are filled up to, as in the kernels.
-const LINES: usize = 64;
+/// What lines of products are filled up to, and pixels of images.
 const STEP: usize = 64;
+const PACK: usize = 16;
 
-/// Bytes of a line that a workgroup packs: with a sum of them, as each result's workgroup adds those up, and without.
-const PART: usize = 256;
-const PART_WITHOUT_SUM: usize = 64;
+/// Channels from which windows are read from packed pixels.
+const CHANNELS: usize = 8;
 
 /// Pairs of K of a part at least, where K is divided among workgroups.
 const LEAST_OF_PART: usize = 256;
 
 /// The element that parameters of a product are written for.
-const ELEMENT: ElementType = ElementType::U8;
+pub(super) const ELEMENT: ElementType = ElementType::U8;
 
 /// Products of fewer multiply-adds take less time than packing their operands.
 const LEAST: usize = 1 << 21;
@@ -34,22 +35,7 @@ const LEAST: usize = 1 << 21;
 /// Bytes of packed operands at most.
 const MOST_BYTES: usize = 1 << 30;
 
-/// What `PackParams` of the kernels has behind the product and the image.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct PackTail {
-    to: u64,
-    sums: u64,
-    zero: u64,
-    k_padded: u32,
-    part: u32,
-    is_signed: u32,
-    is_image: u32,
-}
-
-const _: () = assert!(size_of::<GemmParams>() + IMAGE_BYTES + size_of::<PackTail>() == 584);
-
-/// What `PackedParams` has behind those of other products of bytes.
+/// What `PackedParams` has behind the parameters of other products of bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct PackedTail {
@@ -62,19 +48,13 @@ struct PackedTail {
 
 const _: () = assert!(size_of::<PackedTail>() == 32);
 
-/// An operand once it is packed: its lines, their sums in so many parts, and bytes between matrices along each axis of the
-/// batch.
-struct Packed {
-    lines: Operand,
-    sums: Option<Operand>,
-    parts: usize,
-    steps: Vec<usize>,
-}
-
 /// Whether matrix cores multiply these.
 pub(super) fn takes(product: &Product, unit: Unit) -> bool {
     let Product { m, n, k, .. } = *product;
-    let bytes = k.next_multiple_of(STEP).saturating_mul(matrices(product, 0) * m + matrices(product, 1) * n);
+    let matrices = |operand: usize| -> usize {
+        product.batch.iter().filter(|axis| axis.strides[operand] != 0).map(|axis| axis.size).product()
+    };
+    let bytes = k.next_multiple_of(STEP).saturating_mul(matrices(0) * m + matrices(1) * n);
     let multiplications = m.saturating_mul(n).saturating_mul(k).saturating_mul(product.batch_count());
     unit.matrix && k > 0 && multiplications >= LEAST && bytes <= MOST_BYTES
 }
@@ -86,58 +66,158 @@ pub(super) fn plan(
     image: Option<&AddressedParams>,
     tail: &Tail,
 ) -> Result<(), OpError> {
-    let k = product.k.next_multiple_of(STEP);
-    // A line's sum counts as often as the other operand's zero point.
-    let sums = [1, 0].map(|other: usize| !tail.sides[other].is_centered);
-    let a = pack(plan, product, 0, None, &tail.sides[0], sums[0])?;
-    let b = pack(plan, product, 1, image, &tail.sides[1], sums[1])?;
+    let (k, line) = (product.k, product.k.next_multiple_of(STEP));
+    let [a, b] = [0, 1].map(|operand| Unpacked {
+        lines: if operand == 0 { product.m } else { product.n },
+        k,
+        matrix: if operand == 0 { product.a.transposed() } else { product.b },
+        image: image.filter(|_| operand == 1),
+        axes: axes(product, operand),
+        weight: None,
+        line,
+        with_sums: needs_sums(tail, operand),
+    });
+    let packed = [a.pack(plan, &tail.sides[0])?, b.pack(plan, &tail.sides[1])?];
+    multiply(plan, product, tail, &packed, line, None)
+}
+
+/// Whether windows of this convolution can be read from packed pixels: of one group of channels that are not few, beside a
+/// weight whose zero points are 0, as nobody knows the sums of windows.
+pub(super) fn takes_windows(product: &Product, channels: usize, tail: &Tail) -> bool {
+    let one_group = product.batch.iter().all(|axis| axis.size == 1 || axis.strides[0] == 0);
+    one_group && channels >= CHANNELS && tail.sides[0].is_centered
+}
+
+/// Appends the launches of a convolution whose windows are read from packed pixels.
+pub(super) fn plan_windows(
+    plan: &mut PlanBuilder<'_>,
+    product: &Product,
+    g: &Geometry,
+    channels: usize,
+    tail: &Tail,
+) -> Result<(), OpError> {
+    let (pixel, taps) = (channels.next_multiple_of(PACK), g.kernel.iter().product::<usize>());
+    let line = taps * pixel;
+    let weight = Unpacked {
+        lines: product.m,
+        k: if taps == 1 { channels } else { line },
+        matrix: product.a.transposed(),
+        image: None,
+        axes: axes(product, 0),
+        weight: (taps > 1).then_some([taps, channels, pixel]),
+        line,
+        with_sums: needs_sums(tail, 0),
+    };
+    // An image with what pads it around, of which each pixel is a window.
+    let sizes: Vec<usize> = g
+        .input
+        .iter()
+        .zip(&g.pads_begin)
+        .zip(&g.pads_end)
+        .map(|((&n, &begin), &end)| n + begin + end)
+        .collect();
+    let ones = vec![1; sizes.len()];
+    let padded = sizes != g.input;
+    let pixels = Geometry {
+        kernel: ones.clone(),
+        output: sizes.clone(),
+        strides: ones.clone(),
+        dilations: ones,
+        ..g.clone()
+    };
+    let params = if padded { Some(image_params(plan, &pixels, channels)?) } else { None };
+    let image = Unpacked {
+        lines: sizes.iter().product(),
+        k: channels,
+        matrix: Matrix { strides: [g.input.iter().product::<usize>() as i64, 1], ..product.b },
+        image: params.as_ref(),
+        axes: axes(product, 1),
+        weight: None,
+        line: pixel,
+        with_sums: false,
+    };
+    let packed = [weight.pack(plan, &tail.sides[0])?, image.pack(plan, &tail.sides[1])?];
+    let none = vec![0; sizes.len()];
+    let windows = Geometry { input: sizes, pads_begin: none.clone(), pads_end: none, ..g.clone() };
+    let (axes, _) = nhwc_params(&windows, pixel / 2, pixel / 2)?;
+    let mut lines = GemmParams::zeroed();
+    lines.m = product.n as u32;
+    let more = [bytes_of(&lines), &axes].concat();
+    multiply(plan, product, tail, &packed, line, Some(&more))
+}
+
+/// Whether the sums of an operand's lines count: as often as the other's zero point.
+fn needs_sums(tail: &Tail, operand: usize) -> bool {
+    !tail.sides[1 - operand].is_centered
+}
+
+/// The batch, as one operand moves along it.
+fn axes(product: &Product, operand: usize) -> Vec<Axis> {
+    let moved = |axis: &Axis| Axis { size: axis.size, strides: [0, axis.strides[operand], 0, 0, 0] };
+    product.batch.iter().map(moved).collect()
+}
+
+/// Appends the launch that multiplies packed operands, with so many bytes in a line of K. `windows`: what follows the other
+/// parameters where the right one is an image.
+fn multiply(
+    plan: &mut PlanBuilder<'_>,
+    product: &Product,
+    tail: &Tail,
+    [a, b]: &[Packed; 2],
+    line: usize,
+    windows: Option<&[u8]>,
+) -> Result<(), OpError> {
     // The tiles count in pairs of bytes.
-    let line = (k / 2) as i64;
+    let pairs = (line / 2) as i64;
     let batch = product.batch.iter().enumerate().map(|(i, axis)| {
-        let [_, _, rest @ ..] = axis.strides;
-        let [out, bias, residual] = rest;
-        let pairs = |packed: &Packed| (packed.steps[i] / 2) as i64;
-        Axis { size: axis.size, strides: [pairs(&a), pairs(&b), out, bias, residual] }
+        let [_, _, out, bias, residual] = axis.strides;
+        let [a, b] = [a, b].map(|packed| (packed.steps[i] / 2) as i64);
+        Axis { size: axis.size, strides: [a, b, out, bias, residual] }
     });
     let packed = Product {
-        k: k / 2,
-        a: Matrix { strides: [line, 1], ..Matrix::new(a.lines, 0, 0) },
-        b: Matrix { strides: [1, line], ..Matrix::new(b.lines, 0, 0) },
+        k: line / 2,
+        a: Matrix { strides: [pairs, 1], ..Matrix::new(a.lines, 0, 0) },
+        b: Matrix { strides: [1, pairs], ..Matrix::new(b.lines, 0, 0) },
         batch: batch.collect(),
         ..product.clone()
     };
     let unit = plan.provider.unit();
     let (rows, columns, lds) = pick(unit, true, product.m, product.n, product.batch_count(), [false, true]);
-    let mut bytes = vec![0; IMAGE_BYTES];
-    let (more, at) = tail.params();
-    let mut addresses: Vec<_> = at.into_iter().map(|(at, operand)| (bytes.len() + at, operand)).collect();
-    bytes.extend_from_slice(&more);
-    let sums = [(offset_of!(PackedTail, a_sums), a.sums), (offset_of!(PackedTail, b_sums), b.sums)];
-    addresses.extend(sums.into_iter().filter_map(|(at, operand)| Some((bytes.len() + at, operand?))));
-    let parts_of_sums = [&a, &b].map(|packed| packed.parts as u32);
-    let own = PackedTail { parts: parts_of_sums, k: product.k as u32, ..PackedTail::zeroed() };
-    bytes.extend_from_slice(bytes_of(&own));
     let groups = packed.tiles(rows, columns);
     // Large tiles fill the device as they are.
     let (k_part, parts) = if rows == 128 { (packed.k, 1) } else { parts(packed.k, groups, unit) };
-    let name = match rows {
-        128 => c"bytes_large",
-        _ if parts > 1 => c"bytes_parts",
-        _ => c"bytes_small",
+    let name = match (rows, parts > 1, windows.is_some()) {
+        (128, _, false) => c"bytes_large",
+        (128, _, true) => c"bytes_windows_large",
+        (_, false, false) => c"bytes_small",
+        (_, false, true) => c"bytes_windows_small",
+        (_, true, false) => c"bytes_parts",
+        (_, true, true) => c"bytes_windows_parts",
     };
-    let kernel = KernelName { family: "qlinear_mma", name };
     let mut params = packed.params(ELEMENT)?;
     (params.k_part, params.parts) = (k_part as u32, parts as u32);
-    let mut all_addresses = packed.addresses();
+    let mut addresses = packed.addresses();
     if parts > 1 {
         let partial = plan.scratch(parts * groups * rows * columns * size_of::<i32>());
-        all_addresses.push((offset_of!(GemmParams, partial), partial));
-        all_addresses.push((offset_of!(GemmParams, arrived), Operand::Counters));
+        addresses.push((offset_of!(GemmParams, partial), partial));
+        addresses.push((offset_of!(GemmParams, arrived), Operand::Counters));
     }
     let mut all = bytes_of(&params).to_vec();
-    all_addresses.extend(addresses.into_iter().map(|(at, operand)| (all.len() + at, operand)));
-    all.extend_from_slice(&bytes);
-    plan.launch_bytes(kernel, [groups * parts, 1, 1], GROUP, lds, &all, &all_addresses)
+    all.resize(all.len() + IMAGE_BYTES, 0);
+    let (more, at) = tail.params();
+    addresses.extend(at.into_iter().map(|(at, operand)| (all.len() + at, operand)));
+    all.extend_from_slice(&more);
+    let sums = [(offset_of!(PackedTail, a_sums), a.sums), (offset_of!(PackedTail, b_sums), b.sums)];
+    addresses.extend(sums.into_iter().filter_map(|(at, operand)| Some((all.len() + at, operand?))));
+    let own = PackedTail {
+        parts: [a, b].map(|packed| packed.parts as u32),
+        k: product.k as u32,
+        ..PackedTail::zeroed()
+    };
+    all.extend_from_slice(bytes_of(&own));
+    all.extend_from_slice(windows.unwrap_or_default());
+    let kernel = KernelName { family: "qlinear_mma", name };
+    plan.launch_bytes(kernel, [groups * parts, 1, 1], GROUP, lds, &all, &addresses)
 }
 
 /// Pairs of K of a part, and parts: as many as fill the device, of which each is worth its sums' way through memory.
@@ -146,79 +226,4 @@ fn parts(k: usize, groups: usize, unit: Unit) -> (usize, usize) {
     let wanted = unit.compute_units.div_ceil(groups).min(most).max(1);
     let part = k.div_ceil(wanted).next_multiple_of(STEP / 2);
     (part, k.div_ceil(part))
-}
-
-/// Different matrices of an operand.
-fn matrices(product: &Product, operand: usize) -> usize {
-    product.batch.iter().filter(|axis| axis.strides[operand] != 0).map(|axis| axis.size).product()
-}
-
-/// Appends the launch that packs an operand: each of its matrices once, with sums where they are needed.
-fn pack(
-    plan: &mut PlanBuilder<'_>,
-    product: &Product,
-    operand: usize,
-    image: Option<&AddressedParams>,
-    side: &Side,
-    with_sums: bool,
-) -> Result<Packed, OpError> {
-    let (count, k) = (matrices(product, operand), product.k.next_multiple_of(STEP));
-    let (lines, matrix) = match operand {
-        0 => (product.m, Matrix { strides: [product.a.strides[1], product.a.strides[0]], ..product.a }),
-        _ => (product.n, product.b),
-    };
-    let moved: Vec<Axis> = product
-        .batch
-        .iter()
-        .filter(|axis| axis.strides[operand] != 0)
-        .map(|axis| Axis { size: axis.size, strides: [0, axis.strides[operand], 0, 0, 0] })
-        .collect();
-    let part = if with_sums { PART } else { PART_WITHOUT_SUM };
-    let parts = k.div_ceil(part);
-    let to = plan.scratch(count * lines * k);
-    let sums = with_sums.then(|| plan.scratch(count * parts * lines * size_of::<i32>()));
-    let source = Product {
-        m: 1,
-        n: lines,
-        k: product.k,
-        a: matrix,
-        b: matrix,
-        out: matrix,
-        bias: None,
-        residual: None,
-        batch: moved,
-        epilogue: Epilogue::default(),
-    };
-    let (mut bytes, mut addresses) = image.cloned().unwrap_or_else(|| (vec![0; IMAGE_BYTES], Vec::new()));
-    let own = PackTail {
-        k_padded: k as u32,
-        part: part as u32,
-        is_signed: side.is_signed.into(),
-        is_image: image.is_some().into(),
-        ..PackTail::zeroed()
-    };
-    let zero = image.and(side.zero).map(|(input, _)| Operand::Input(input));
-    let fields = [
-        (offset_of!(PackTail, to), Some(to)),
-        (offset_of!(PackTail, sums), sums),
-        (offset_of!(PackTail, zero), zero),
-    ];
-    addresses.extend(fields.into_iter().filter_map(|(at, operand)| Some((bytes.len() + at, operand?))));
-    bytes.extend_from_slice(bytes_of(&own));
-    let mut all = bytes_of(&source.params(ELEMENT)?).to_vec();
-    addresses.iter_mut().for_each(|(at, _)| *at += all.len());
-    addresses.push((offset_of!(GemmParams, b), matrix.at));
-    all.extend_from_slice(&bytes);
-    let kernel = KernelName { family: "qlinear_mma", name: c"bytes_pack" };
-    plan.launch_bytes(kernel, [lines.div_ceil(LINES) * count, parts, 1], GROUP, 0, &all, &addresses)?;
-    // Matrices follow each other in the order of the axes along which the operand moves.
-    let mut step = lines * k;
-    let mut steps = vec![0; product.batch.len()];
-    for (to, axis) in steps.iter_mut().zip(&product.batch).rev() {
-        if axis.strides[operand] != 0 {
-            *to = step;
-            step *= axis.size;
-        }
-    }
-    Ok(Packed { lines: to, sums, parts: if with_sums { parts } else { 0 }, steps })
 }

@@ -112,12 +112,14 @@ fn large_convolutions() {
     use ElementType::{I8, U8};
     // Image, weight, groups, strides, dilations.
     type Case<'a> = (&'a [usize], &'a [usize], i64, [i64; 2], [i64; 2]);
-    let cases: [Case<'_>; 5] = [
+    let cases: [Case<'_>; 7] = [
         (&[2, 20, 15, 17], &[66, 20, 3, 3], 1, [1, 1], [1, 1]),
         (&[1, 3, 41, 37], &[32, 3, 7, 7], 1, [2, 2], [1, 1]),
         (&[3, 64, 13, 13], &[80, 64, 1, 1], 1, [1, 1], [1, 1]),
         (&[2, 48, 14, 11], &[72, 24, 3, 3], 2, [1, 2], [2, 1]),
         (&[1, 130, 9, 9], &[40, 130, 3, 3], 1, [1, 1], [1, 1]),
+        (&[2, 33, 19, 14], &[70, 33, 3, 2], 1, [2, 1], [1, 3]),
+        (&[1, 520, 8, 7], &[30, 520, 3, 3], 1, [1, 1], [1, 1]),
     ];
     for (x, w, group, strides, dilations) in cases {
         for (image, weight) in [(U8, I8), (I8, I8), (U8, U8)] {
@@ -132,9 +134,12 @@ fn large_convolutions() {
                 U8 => Tensor::from_slice(&[], &[113u8]).expect("memory for a test"),
                 _ => Tensor::from_slice(&[], &[-7i8]).expect("memory for a test"),
             }));
-            let inputs = [pattern(image, x), pattern(weight, w), zero.clone(), pattern(weight, &[w[0]])];
-            let Some(out) = both("ConvInteger", 10, &attributes, &inputs, 1) else { return };
-            out.assert_equal(&format!("ConvInteger {what}"));
+            // With zero points of the weight, and without.
+            for w_zero in [pattern(weight, &[w[0]]), None] {
+                let inputs = [pattern(image, x), pattern(weight, w), zero.clone(), w_zero];
+                let Some(out) = both("ConvInteger", 10, &attributes, &inputs, 1) else { return };
+                out.assert_equal(&format!("ConvInteger {what}"));
+            }
 
             let bias: Vec<i32> = (0..w[0] as i32).map(|i| i * 100 - 300).collect();
             let inputs = [
