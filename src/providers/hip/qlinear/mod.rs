@@ -1,5 +1,6 @@
 //! Products and convolutions of 8-bit numbers: MatMulInteger, QLinearMatMul, ConvInteger, QLinearConv.
 
+mod constant;
 mod pack;
 mod packed;
 mod params;
@@ -16,6 +17,7 @@ use super::conv::{FEW_CHANNELS, image_params, weight_times_patches};
 use super::gemm::{Extra, Product, TileKernel, stacked};
 use super::launch::{GROUP, KernelName};
 use super::{Entry, HipKernel, PlanBuilder};
+use constant::Constant;
 use params::{IMAGE_BYTES, Side, Tail};
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -63,7 +65,8 @@ fn build_product(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> 
     match types(node, 0, op.right()) {
         Some((signed, out)) => {
             let scale_type = scale.and_then(|i| node.input(i)).unwrap_or(ElementType::F32);
-            let mut kernel = ProductKernel { op, signed, centered: [false; 2], out, scale_type };
+            let constant = node.constant(op.right()).filter(|b| b.shape().len() == 2).map(Constant::new);
+            let mut kernel = ProductKernel { op, signed, centered: [false; 2], constant, out, scale_type };
             kernel.centered = [0, 1].map(|i| is_centered(node, signed[i], kernel.scale_and_zero(i).1));
             Ok(Box::new(kernel))
         }
@@ -76,6 +79,8 @@ struct ProductKernel {
     /// Of the left and the right operand.
     signed: [bool; 2],
     centered: [bool; 2],
+    /// The right operand where it is a constant matrix.
+    constant: Option<Constant>,
     out: ElementType,
     scale_type: ElementType,
 }
@@ -129,7 +134,7 @@ impl HipKernel for ProductKernel {
             out_type: self.out,
         };
         if packed::takes(&product, plan.provider.unit()) {
-            return packed::plan(plan, &product, None, &tail);
+            return packed::plan(plan, &product, None, self.constant.as_ref(), &tail);
         }
         launch(plan, &product, tile(c"bytes_product"), (vec![0; IMAGE_BYTES], Vec::new()), &tail, None)
     }
@@ -160,7 +165,8 @@ fn build_conv(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
         Some((signed, out)) if !op.channels_last => {
             let zeros = [2, op.weight_zero()];
             let centered = [0, 1].map(|i| is_centered(node, signed[i], zeros[i]));
-            Ok(Box::new(ConvKernel { op, signed, centered, out }))
+            let constant = node.constant(op.weight()).map(Constant::new);
+            Ok(Box::new(ConvKernel { op, signed, centered, constant, out }))
         }
         _ => Err(node.no_kernel()),
     }
@@ -171,6 +177,8 @@ struct ConvKernel {
     /// Of the image and the weight.
     signed: [bool; 2],
     centered: [bool; 2],
+    /// The weight where it is one.
+    constant: Option<Constant>,
     out: ElementType,
 }
 
@@ -229,7 +237,7 @@ impl HipKernel for ConvKernel {
         };
         let on_matrix_cores = packed::takes(&product, plan.provider.unit());
         if on_matrix_cores && packed::takes_windows(&product, w.shape[1], &tail) {
-            return packed::plan_windows(plan, &product, &g, w.shape[1], &tail);
+            return packed::plan_windows(plan, &product, &g, w.shape[1], self.constant.as_ref(), &tail);
         }
         let image = image_params(plan, &g, w.shape[1])?;
         let results = x.shape[0] * group * product.m * product.n;
@@ -238,7 +246,7 @@ impl HipKernel for ConvKernel {
             return launch(plan, &product, tile(c"bytes_direct"), image, &tail, groups);
         }
         if on_matrix_cores {
-            return packed::plan(plan, &product, Some(&image), &tail);
+            return packed::plan(plan, &product, Some(&image), None, &tail);
         }
         launch(plan, &product, tile(c"bytes_conv"), image, &tail, None)
     }

@@ -60,10 +60,18 @@ pub(super) struct Unpacked<'a> {
 /// An operand once it is packed: its lines, their sums in so many parts, and bytes between matrices along each axis of the
 /// batch.
 pub(super) struct Packed {
-    pub(super) lines: Operand,
-    pub(super) sums: Option<Operand>,
+    pub(super) lines: Place,
+    pub(super) sums: Option<Place>,
     pub(super) parts: usize,
+    /// Empty where one matrix serves all.
     pub(super) steps: Vec<usize>,
+}
+
+/// Where something lies: in an operand of the plan, or at an address for good.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Place {
+    Planned(Operand),
+    Kept(u64),
 }
 
 impl Unpacked<'_> {
@@ -127,6 +135,7 @@ impl Unpacked<'_> {
                 step *= axis.size;
             }
         }
-        Ok(Packed { lines: to, sums, parts: if with_sums { parts } else { 0 }, steps })
+        let parts = if with_sums { parts } else { 0 };
+        Ok(Packed { lines: Place::Planned(to), sums: sums.map(Place::Planned), parts, steps })
     }
 }

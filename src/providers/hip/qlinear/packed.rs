@@ -13,7 +13,8 @@ use super::super::conv::{image_params, nhwc_params};
 use super::super::gemm::{Axis, GemmParams, Matrix, Product, pick};
 use super::super::launch::{AddressedParams, COUNTERS, GROUP, KernelName, Operand};
 use super::super::unit::Unit;
-use super::pack::{Packed, Unpacked};
+use super::constant::{Constant, Layout};
+use super::pack::{Packed, Place, Unpacked};
 use super::params::{IMAGE_BYTES, Tail};
 
 /// What lines of products are filled up to, and pixels of images.
@@ -59,11 +60,13 @@ pub(super) fn takes(product: &Product, unit: Unit) -> bool {
     unit.matrix && k > 0 && multiplications >= LEAST && bytes <= MOST_BYTES
 }
 
-/// Appends the launches. `image`: of the right operand where it is the windows of an image.
+/// Appends the launches. `image`: of the right operand where it is the windows of an image; `constant`: the right operand
+/// where it is one matrix that stays.
 pub(super) fn plan(
     plan: &mut PlanBuilder<'_>,
     product: &Product,
     image: Option<&AddressedParams>,
+    constant: Option<&Constant>,
     tail: &Tail,
 ) -> Result<(), OpError> {
     let (k, line) = (product.k, product.k.next_multiple_of(STEP));
@@ -77,8 +80,17 @@ pub(super) fn plan(
         line,
         with_sums: needs_sums(tail, operand),
     });
-    let packed = [a.pack(plan, &tail.sides[0])?, b.pack(plan, &tail.sides[1])?];
-    multiply(plan, product, tail, &packed, line, None)
+    let a = a.pack(plan, &tail.sides[0])?;
+    let b = match constant.filter(|_| product.batch.iter().all(|axis| axis.strides[1] == 0)) {
+        None => b.pack(plan, &tail.sides[1])?,
+        Some(constant) => {
+            let strides = [product.b.strides[1] as usize, product.b.strides[0] as usize, 0];
+            let is_signed = tail.sides[1].is_signed;
+            let layout = Layout { lines: product.n, channels: k, taps: 1, strides, pixel: line, is_signed };
+            constant.pack(plan, layout)?
+        }
+    };
+    multiply(plan, product, tail, &[a, b], line, None)
 }
 
 /// Whether windows of this convolution can be read from packed pixels: of one group of channels that are not few, beside a
@@ -88,12 +100,13 @@ pub(super) fn takes_windows(product: &Product, channels: usize, tail: &Tail) -> 
     one_group && channels >= CHANNELS && tail.sides[0].is_centered
 }
 
-/// Appends the launches of a convolution whose windows are read from packed pixels.
+/// Appends the launches of a convolution whose windows are read from packed pixels. `constant`: the weight where it stays.
 pub(super) fn plan_windows(
     plan: &mut PlanBuilder<'_>,
     product: &Product,
     g: &Geometry,
     channels: usize,
+    constant: Option<&Constant>,
     tail: &Tail,
 ) -> Result<(), OpError> {
     let (pixel, taps) = (channels.next_multiple_of(PACK), g.kernel.iter().product::<usize>());
@@ -136,7 +149,15 @@ pub(super) fn plan_windows(
         line: pixel,
         with_sums: false,
     };
-    let packed = [weight.pack(plan, &tail.sides[0])?, image.pack(plan, &tail.sides[1])?];
+    let weight = match constant {
+        None => weight.pack(plan, &tail.sides[0])?,
+        Some(constant) => {
+            let strides = [channels * taps, taps, 1];
+            let is_signed = tail.sides[0].is_signed;
+            constant.pack(plan, Layout { lines: product.m, channels, taps, strides, pixel, is_signed })?
+        }
+    };
+    let packed = [weight, image.pack(plan, &tail.sides[1])?];
     let none = vec![0; sizes.len()];
     let windows = Geometry { input: sizes, pads_begin: none.clone(), pads_end: none, ..g.clone() };
     let (axes, _) = nhwc_params(&windows, pixel / 2, pixel / 2)?;
@@ -171,13 +192,13 @@ fn multiply(
     let pairs = (line / 2) as i64;
     let batch = product.batch.iter().enumerate().map(|(i, axis)| {
         let [_, _, out, bias, residual] = axis.strides;
-        let [a, b] = [a, b].map(|packed| (packed.steps[i] / 2) as i64);
+        let [a, b] = [a, b].map(|packed| packed.steps.get(i).map_or(0, |step| step / 2) as i64);
         Axis { size: axis.size, strides: [a, b, out, bias, residual] }
     });
     let packed = Product {
         k: line / 2,
-        a: Matrix { strides: [pairs, 1], ..Matrix::new(a.lines, 0, 0) },
-        b: Matrix { strides: [1, pairs], ..Matrix::new(b.lines, 0, 0) },
+        a: Matrix { strides: [pairs, 1], ..product.a },
+        b: Matrix { strides: [1, pairs], ..product.b },
         batch: batch.collect(),
         ..product.clone()
     };
@@ -196,7 +217,14 @@ fn multiply(
     };
     let mut params = packed.params(ELEMENT)?;
     (params.k_part, params.parts) = (k_part as u32, parts as u32);
-    let mut addresses = packed.addresses();
+    let mut addresses = vec![(offset_of!(GemmParams, out), product.out.at)];
+    (params.a, params.b) = (0, 0);
+    let mut place = |at: usize, place: Place, address: &mut u64| match place {
+        Place::Planned(operand) => addresses.push((at, operand)),
+        Place::Kept(kept) => *address = kept,
+    };
+    place(offset_of!(GemmParams, a), a.lines, &mut params.a);
+    place(offset_of!(GemmParams, b), b.lines, &mut params.b);
     if parts > 1 {
         let partial = plan.scratch(parts * groups * rows * columns * size_of::<i32>());
         addresses.push((offset_of!(GemmParams, partial), partial));
@@ -207,13 +235,18 @@ fn multiply(
     let (more, at) = tail.params();
     addresses.extend(at.into_iter().map(|(at, operand)| (all.len() + at, operand)));
     all.extend_from_slice(&more);
-    let sums = [(offset_of!(PackedTail, a_sums), a.sums), (offset_of!(PackedTail, b_sums), b.sums)];
-    addresses.extend(sums.into_iter().filter_map(|(at, operand)| Some((all.len() + at, operand?))));
-    let own = PackedTail {
-        parts: [a, b].map(|packed| packed.parts as u32),
-        k: product.k as u32,
-        ..PackedTail::zeroed()
-    };
+    let parts_of_sums = [a, b].map(|packed| packed.parts as u32);
+    let mut own = PackedTail { parts: parts_of_sums, k: product.k as u32, ..PackedTail::zeroed() };
+    for (at, place, address) in [
+        (offset_of!(PackedTail, a_sums), a.sums, &mut own.a_sums),
+        (offset_of!(PackedTail, b_sums), b.sums, &mut own.b_sums),
+    ] {
+        match place {
+            Some(Place::Planned(operand)) => addresses.push((all.len() + at, operand)),
+            Some(Place::Kept(kept)) => *address = kept,
+            None => {}
+        }
+    }
     all.extend_from_slice(bytes_of(&own));
     all.extend_from_slice(windows.unwrap_or_default());
     let kernel = KernelName { family: "qlinear_mma", name };

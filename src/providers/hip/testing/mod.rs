@@ -131,6 +131,22 @@ pub(super) fn both_in(
     Some(both_on(&provider, domain, name, opset, attributes, inputs, outputs))
 }
 
+/// Runs a node of ai.onnx on both sides, some of whose inputs are constants.
+pub(super) fn both_with(
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    constants: &[usize],
+) -> Option<Both> {
+    let provider = provider(&[])?;
+    let node = node("", name, opset, attributes, inputs, 1);
+    let cpu = on_cpu(&node, inputs);
+    let device = on_device_with(&provider, &node, inputs, &cpu, constants)
+        .unwrap_or_else(|e| panic!("{name}: device: {e}"));
+    Some(Both { device, cpu })
+}
+
 /// Whether there is no device, with a word on the output. That fails where RUKH_REQUIRE_HIP is set and
 /// RUKH_HIP_LIBRARY names the device's runtime: RUKH_REQUIRE_HIP alone asks for what needs no device too.
 pub(crate) fn no_device() -> bool {
@@ -205,6 +221,17 @@ pub(super) fn planned(
     inputs: &[Option<Value>],
     like: &[Tensor],
 ) -> Result<LaunchPlan, OpError> {
+    planned_with(provider, node, inputs, like, &[])
+}
+
+/// As `planned`, of a node some of whose inputs are constants.
+fn planned_with(
+    provider: &Arc<Provider>,
+    node: &Node,
+    inputs: &[Option<Value>],
+    like: &[Tensor],
+    constants: &[usize],
+) -> Result<LaunchPlan, OpError> {
     let (registered, op) = ops::resolve(node)?;
     let tensors = tensors(inputs);
     let ty = |t: &Tensor| ValueType::Tensor(t.ty());
@@ -215,7 +242,11 @@ pub(super) fn planned(
         op: &*op,
         input_types: &tensors.iter().map(|t| t.map(ty)).collect::<Vec<_>>(),
         output_types: &like.iter().map(|t| Some(ty(t))).collect::<Vec<_>>(),
-        constants: &vec![None; inputs.len()],
+        constants: &tensors
+            .iter()
+            .enumerate()
+            .map(|(i, t)| t.filter(|_| constants.contains(&i)))
+            .collect::<Vec<_>>(),
         pool: &Pool::new(1),
         packs: None,
     })?;
@@ -238,7 +269,18 @@ pub(super) fn on_device(
     inputs: &[Option<Value>],
     like: &[Tensor],
 ) -> Result<Vec<Tensor>, OpError> {
-    let launches = planned(provider, node, inputs, like)?;
+    on_device_with(provider, node, inputs, like, &[])
+}
+
+/// As `on_device`, of a node some of whose inputs are constants.
+fn on_device_with(
+    provider: &Arc<Provider>,
+    node: &Node,
+    inputs: &[Option<Value>],
+    like: &[Tensor],
+    constants: &[usize],
+) -> Result<Vec<Tensor>, OpError> {
+    let launches = planned_with(provider, node, inputs, like, constants)?;
     let tensors = tensors(inputs);
     let uploaded = tensors
         .iter()
