@@ -7,6 +7,7 @@ mod depthwise;
 mod direct;
 mod dot;
 mod im2col;
+mod lanes;
 mod pair;
 mod transpose;
 mod winograd;

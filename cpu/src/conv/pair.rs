@@ -9,7 +9,7 @@ use super::common::lines::Lines;
 use super::common::partition::Part;
 use super::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
 use super::depthwise::plane::{OutputPlanes, PlaneLayout};
-use super::direct::panels::{Panels, Pieces, panel_rows};
+use super::direct::panels::{Panels, panel_rows};
 use super::direct::products::Products;
 use super::direct::tile::Block;
 use crate::gemm::VECTOR;
@@ -243,7 +243,6 @@ impl Pair<'_> {
         let size = taps.len() * area;
         let first = Block {
             panels: self.weights.panels.from(0, rows.start),
-            pieces: Pieces::ALL,
             origin: 0,
             panel: self.weights.panels.size(),
             taps,

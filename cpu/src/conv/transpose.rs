@@ -15,6 +15,9 @@ use crate::ops::conv::transpose::ConvTranspose;
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
+    if let Some(kernel) = super::lanes::build_transposed(node)? {
+        return Ok(CpuKernel::Tensor(kernel));
+    }
     dispatch!(node.input(0), T in [f32, f16, bf16, f64] => {
         let op = node.op::<ConvTranspose>().clone();
         let packed = match node.constant(1) {

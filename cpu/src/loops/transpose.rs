@@ -12,21 +12,21 @@ pub(super) const fn edge<T>() -> usize {
 }
 
 /// Where a block is read and written.
-pub(super) struct Block<'a, T> {
-    pub(super) input: &'a [T],
-    pub(super) stride: usize,
-    pub(super) output: &'a Parts<'a, T>,
+pub(crate) struct Block<'a, T> {
+    pub(crate) input: &'a [T],
+    pub(crate) stride: usize,
+    pub(crate) output: &'a Parts<'a, T>,
     /// Where the block's first element is written.
-    pub(super) at: usize,
-    pub(super) row_size: usize,
-    pub(super) rows: usize,
-    pub(super) columns: usize,
+    pub(crate) at: usize,
+    pub(crate) row_size: usize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
 }
 
 impl<T: Item> Block<'_, T> {
     /// # Safety
     /// Nobody else may use what is written at the same time.
-    pub(super) unsafe fn transpose(self) {
+    pub(crate) unsafe fn transpose(self) {
         let Block { input, stride, row_size, rows, columns, .. } = self;
         if rows == 0 || columns == 0 {
             return;

@@ -44,10 +44,7 @@ impl PlaneLayout {
     /// Elements of the scratch that a thread needs.
     pub(crate) fn scratch_len(&self) -> usize {
         match self {
-            PlaneLayout::Square(square) => match square.padded() {
-                Some(padded) => padded.width().max(square.width()) + padded.image(),
-                None => square.width(),
-            },
+            PlaneLayout::Square(square) => square.scratch_len(),
             PlaneLayout::Copied(planes) => planes.size() + LONGEST,
         }
     }
@@ -90,7 +87,7 @@ impl OutputPlanes<'_> {
         let (image, taps) = (square.image(), square.taps());
         let scratch = std::mem::take(&mut self.scratch);
         scratch.fill(0.0);
-        let padded = square.padded().filter(|_| isa.f32().len() == 8);
+        let padded = square.padded(isa.f32().len());
         let shape = padded.unwrap_or(*square);
         let (zeros, copy) = scratch.split_at_mut(shape.width());
         let mut copied = None;

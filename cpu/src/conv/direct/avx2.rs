@@ -4,8 +4,6 @@
 
 use std::arch::x86_64::*;
 
-use super::panels::Pieces;
-
 /// Rows of a tile.
 pub(super) const ROWS: usize = 4;
 /// Floats of a vector.
@@ -14,9 +12,8 @@ const LEN: usize = 8;
 /// What a tile reads.
 #[derive(Clone, Copy)]
 pub(super) struct Operands<'a> {
-    /// `ROWS` weights for each tap, and for each that is left out.
+    /// `ROWS` weights for each tap.
     pub(super) panel: &'a [f32],
-    pub(super) pieces: Pieces,
     /// Where each row of the right operand begins, from the tile's first position.
     pub(super) taps: &'a [usize],
     /// The tile's first position.
@@ -30,16 +27,8 @@ pub(super) struct Operands<'a> {
 }
 
 impl Operands<'_> {
-    /// Runs of taps, and how far into the panel their weights begin.
-    #[inline(always)]
-    fn runs(&self) -> impl Iterator<Item = (&[usize], usize)> {
-        let Pieces { run, skipped } = self.pieces;
-        let runs = self.taps.chunks(run).enumerate();
-        runs.map(move |(i, taps)| (taps, (ROWS * i).wrapping_mul(run.wrapping_add(skipped))))
-    }
-
     fn has_weights(&self) -> bool {
-        self.panel.len() >= ROWS * self.pieces.reach(self.taps.len())
+        self.panel.len() >= ROWS * self.taps.len()
     }
 }
 
@@ -130,22 +119,19 @@ unsafe fn sums<const V: usize>(of: Operands<'_>) -> [[__m256; V]; ROWS] {
     // SAFETY: as of `product`.
     unsafe {
         let mut sums = [[_mm256_setzero_ps(); V]; ROWS];
-        for (taps, first) in of.runs() {
-            let mut weights = of.panel.as_ptr().add(first);
-            for &tap in taps {
-                let from = of.positions.wrapping_add(tap);
-                _mm_prefetch::<_MM_HINT_T0>(weights.wrapping_add(of.weights_ahead).cast());
-                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(of.ahead).cast());
-                let columns: [__m256; V] =
-                    std::array::from_fn(|v| _mm256_loadu_ps(from.wrapping_add(v * LEN)));
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    let weight = _mm256_broadcast_ss(&*weights.add(r));
-                    for (sum, &column) in sums.iter_mut().zip(&columns) {
-                        *sum = _mm256_fmadd_ps(weight, column, *sum);
-                    }
+        let mut weights = of.panel.as_ptr();
+        for &tap in of.taps {
+            let from = of.positions.wrapping_add(tap);
+            _mm_prefetch::<_MM_HINT_T0>(weights.wrapping_add(of.weights_ahead).cast());
+            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(of.ahead).cast());
+            let columns: [__m256; V] = std::array::from_fn(|v| _mm256_loadu_ps(from.wrapping_add(v * LEN)));
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let weight = _mm256_broadcast_ss(&*weights.add(r));
+                for (sum, &column) in sums.iter_mut().zip(&columns) {
+                    *sum = _mm256_fmadd_ps(weight, column, *sum);
                 }
-                weights = weights.add(ROWS);
             }
+            weights = weights.add(ROWS);
         }
         sums
     }
@@ -165,24 +151,21 @@ unsafe fn halves<const MASKED: bool>(of: Operands<'_>, to: *mut f32) {
             if MASKED { _mm256_maskload_ps(from, mask) } else { _mm256_loadu_ps(from) }
         };
         let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
-        for (taps, first) in of.runs() {
-            let mut weights = of.panel.as_ptr().add(first);
-            let (pairs, rest) = taps.as_chunks::<2>();
-            for &[tap, other] in pairs {
-                let columns = [load(tap), load(other)];
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    for (i, (sum, &column)) in sums.iter_mut().zip(&columns).enumerate() {
-                        *sum =
-                            _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(i * ROWS + r)), column, *sum);
-                    }
+        let mut weights = of.panel.as_ptr();
+        let (pairs, rest) = of.taps.as_chunks::<2>();
+        for &[tap, other] in pairs {
+            let columns = [load(tap), load(other)];
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (i, (sum, &column)) in sums.iter_mut().zip(&columns).enumerate() {
+                    *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(i * ROWS + r)), column, *sum);
                 }
-                weights = weights.add(2 * ROWS);
             }
-            for &tap in rest {
-                let column = load(tap);
-                for (r, [sum, _]) in sums.iter_mut().enumerate() {
-                    *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(r)), column, *sum);
-                }
+            weights = weights.add(2 * ROWS);
+        }
+        for &tap in rest {
+            let column = load(tap);
+            for (r, [sum, _]) in sums.iter_mut().enumerate() {
+                *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*weights.add(r)), column, *sum);
             }
         }
         for (r, [a, b]) in sums.into_iter().enumerate() {

@@ -13,7 +13,6 @@ use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::gathered::{self, Gathered};
 use super::gemv::{self, Vector};
 use super::panels::{Panels, panel_rows};
 use super::plan::DirectPlan;
@@ -21,8 +20,6 @@ use super::plan::DirectPlan;
 struct DirectConv {
     op: Conv,
     panels: Panels,
-    /// Whether the weight's elements go by positions of the kernel, then channels, as gathering wants it; else by channels first.
-    gathers: bool,
     threads: usize,
 }
 
@@ -30,7 +27,6 @@ struct DirectConv {
 enum State {
     /// The output has one position, and each input channel one element: a matrix times a vector.
     Gemv,
-    Gathered(Box<Gathered>),
     Tiles(DirectPlan),
     General(im2col::State),
 }
@@ -42,26 +38,9 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     let (shape, aligned) = (weight.shape(), weight.aligned()?);
     let (m, k) = (shape[0] / op.group, shape[1..].iter().product());
     let weight = aligned.view().slice::<f32>();
-    // Dilated kernels often reach far into the padding. With 16 registers, as tiles are narrow.
-    let dilated = op.window.dilations.iter().any(|&x| x > 1) && shape.len() == 4;
-    let steps = op.window.strides.iter().any(|&x| x != 1);
-    let gathers = dilated && !steps && panel_rows() == 4 && m >= gathered::FEWEST;
-    let (sorted, rows, threads) =
-        (gathers.then(|| channels_last(weight, shape)), panel_rows(), node.pool.threads());
-    let panels = Panels::new(sorted.as_deref().unwrap_or(weight), rows, op.group, m, k, Packing::of(node));
-    Ok(Some(Box::new(DirectConv { op: op.clone(), panels, gathers, threads })))
-}
-
-/// The elements of each output channel by rows of the kernel, columns, channels.
-fn channels_last(weight: &[f32], shape: &[usize]) -> Vec<f32> {
-    let area = shape[2] * shape[3];
-    let mut sorted = Vec::with_capacity(weight.len());
-    for kernels in weight.chunks_exact((shape[1] * area).max(1)) {
-        for at in 0..area {
-            sorted.extend(kernels[at..].iter().step_by(area));
-        }
-    }
-    sorted
+    let (rows, threads) = (panel_rows(), node.pool.threads());
+    let panels = Panels::new(weight, rows, op.group, m, k, Packing::of(node));
+    Ok(Some(Box::new(DirectConv { op: op.clone(), panels, threads })))
 }
 
 impl DirectConv {
@@ -73,10 +52,6 @@ impl DirectConv {
             let unpadded = all(&geometry.pads_begin, 0) && all(&geometry.pads_end, 0);
             if self.op.group == 1 && unpadded && all(&geometry.input, 1) && all(&geometry.kernel, 1) {
                 return Ok(State::Gemv);
-            }
-            if self.gathers && !geometry.output.contains(&0) {
-                let plan = Gathered::new(&geometry, &self.panels, w[1], self.threads);
-                return Ok(State::Gathered(Box::new(plan)));
             }
             let plan = DirectPlan::new(&geometry, &self.panels, x[0], w[1], self.threads, residual);
             if let Some(plan) = plan {
@@ -143,12 +118,6 @@ impl Kernel for DirectConv {
                 }
             }
             State::Tiles(plan) => {
-                plan.convolve(cx, panels, (x, x.len() / images), epilogue);
-                if cx.cancelled() {
-                    return Err(OpError::Cancelled);
-                }
-            }
-            State::Gathered(plan) => {
                 plan.convolve(cx, panels, (x, x.len() / images), epilogue);
                 if cx.cancelled() {
                     return Err(OpError::Cancelled);

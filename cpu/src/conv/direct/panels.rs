@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
+use rten_simd::Isa;
 use rten_simd::ops::BitOps;
 
-use rten_simd::{Isa, SimdOp};
-
+use crate::conv::common::blocks::VECTORS;
 use crate::gemm::Source;
-use crate::isa::Dispatch;
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{GRAIN, split_mut};
+use crate::loops::simd::vector_len;
 
 /// The weights of all groups. A panel holds, for each depth, the elements of its rows; missing rows are 0.
 pub(crate) struct Panels {
@@ -83,23 +83,6 @@ impl Panels {
     }
 }
 
-/// Which weights of a panel are multiplied: those of so many taps, then those of so many that are left out, and so on.
-#[derive(Clone, Copy)]
-pub(crate) struct Pieces {
-    pub(crate) run: usize,
-    pub(crate) skipped: usize,
-}
-
-impl Pieces {
-    /// All of them.
-    pub(crate) const ALL: Pieces = Pieces { run: usize::MAX, skipped: 0 };
-
-    /// How many taps' weights reach as far as the last one of `taps` that are multiplied.
-    pub(super) fn reach(self, taps: usize) -> usize {
-        taps + taps.saturating_sub(1) / self.run * self.skipped
-    }
-}
-
 /// As the left operand of a general product.
 impl Source<f32> for Panels {
     fn fill(&self, batch: usize, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
@@ -112,21 +95,44 @@ impl Source<f32> for Panels {
     }
 }
 
-/// The rows of a panel that this machine's registers hold the sums of: 8 with 32 registers, 4 with 16.
-pub(crate) fn panel_rows() -> usize {
-    struct Rows;
-    impl SimdOp for Rows {
-        type Output = usize;
-        #[inline(always)]
-        fn eval<I: Isa>(self, isa: I) -> usize {
-            rows_of(isa)
-        }
+/// The tile whose sums an instruction set's registers hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SumTile {
+    /// Rows of a panel: 8 with 32 registers, 4 with 16.
+    pub(crate) rows: usize,
+    /// Floats of a vector, of which it has `VECTORS` beside each other.
+    pub(crate) vector: usize,
+}
+
+impl SumTile {
+    #[inline(always)]
+    pub(crate) fn of<I: Isa>(isa: I) -> Self {
+        Self::of_vectors(isa.f32().len())
     }
-    Rows.widest()
+
+    /// That of this machine.
+    pub(crate) fn widest() -> Self {
+        Self::of_vectors(vector_len())
+    }
+
+    #[inline(always)]
+    fn of_vectors(vector: usize) -> Self {
+        // Vectors of 8 are those of AVX2, which has 16 registers.
+        SumTile { rows: if vector == 8 { 4 } else { 8 }, vector }
+    }
+
+    /// Positions.
+    pub(crate) fn width(self) -> usize {
+        VECTORS * self.vector
+    }
+}
+
+/// The rows of a panel that this machine's registers hold the sums of.
+pub(crate) fn panel_rows() -> usize {
+    SumTile::widest().rows
 }
 
 #[inline(always)]
 pub(crate) fn rows_of<I: Isa>(isa: I) -> usize {
-    // Vectors of 8 are those of AVX2, which has 16 registers.
-    if isa.f32().len() == 8 { 4 } else { 8 }
+    SumTile::of(isa).rows
 }

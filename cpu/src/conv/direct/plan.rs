@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::panels::Panels;
+use super::panels::{Panels, SumTile};
 use super::products::Products;
 use super::strips::{self, StripTaps};
 use crate::conv::common::blocks::{Blocks, CACHED, GRAIN};
@@ -13,7 +13,6 @@ use crate::isa::Dispatch;
 use crate::kernel::KernelContext;
 use crate::loops::parallel::threads_of_image;
 use crate::loops::scratch::with_scratch;
-use crate::loops::simd::vector_len;
 use crate::ops::window::Geometry;
 
 /// What depends on shapes.
@@ -54,11 +53,12 @@ impl DirectPlan {
         let [groups, m, k] = panels.shape();
         let small =
             |planes: &Planes| !planes.copied() || groups * channels * planes.size() <= partition::KEPT;
-        let in_strips = |planes: &Planes| panels.rows() == 4 && strips::pays(planes, m.div_ceil(4), k);
+        let tile = SumTile::widest();
+        let in_strips = |planes: &Planes| strips::pays(tile, planes, m.div_ceil(tile.rows), k);
         let layout = |planes: Planes, threads, taps| {
             let (unit, shape) = (panels.rows(), panels.shape());
             let outputs = planes.lines.outputs_before(planes.positions);
-            let strips = in_strips(&planes).then(|| Arc::new(StripTaps::new(k, [outputs].into_iter())));
+            let strips = in_strips(&planes).then(|| Arc::new(StripTaps::new(tile, k, [outputs].into_iter())));
             let blocks = match strips {
                 // Each block copies the strips that it reads.
                 Some(_) => Blocks::large(unit, shape, outputs, threads, residual),
@@ -71,7 +71,7 @@ impl DirectPlan {
             let each = if m * k <= CACHED { 4 } else { 1 };
             let mut layouts: Vec<LinesPlan> = Vec::new();
             for Part { geometry, skipped, before } in
-                partition::parts(g, panels.shape(), (threads, each), vector_len())?
+                partition::parts(g, panels.shape(), (threads, each), tile.vector)?
             {
                 let planes = Planes::new(&geometry)?;
                 // Most parts are alike.
@@ -142,7 +142,7 @@ impl DirectPlan {
                         let (i, layout) = (i / parts.len(), &parts[i % parts.len()]);
                         let (planes, image) = (&layout.planes, &x[i * size..][..size]);
                         let copied = if planes.copied() { channels * planes.size() } else { 0 };
-                        let [scratch, room] = Products::room(panels, layout.strips.is_some());
+                        let [scratch, room] = Products::room(panels, layout.strips.as_deref());
                         with_scratch([copied, scratch, room], |[source, scratch, room]: [&mut [f32]; 3]| {
                             let (channel, from) = (size / channels, &image[layout.skipped..]);
                             let source = if planes.copied() {

@@ -1,6 +1,6 @@
 //! The products of panels with planes: cut into blocks of rows and positions, on all threads or on one.
 
-use super::panels::{Panels, Pieces};
+use super::panels::Panels;
 use super::strips::{StripTaps, Strips};
 use super::tile::{ALONE, Block};
 use crate::conv::common::blocks::{At, Blocks};
@@ -35,20 +35,17 @@ impl Products<'_> {
     }
 
     /// As much, and room for a strip, if there are any.
-    pub(crate) fn room(panels: &Panels, strips: bool) -> [usize; 2] {
+    pub(crate) fn room(panels: &Panels, strips: Option<&StripTaps>) -> [usize; 2] {
         let [_, _, k] = panels.shape();
-        [Self::scratch_len(panels), if strips { Strips::room(k) } else { 0 }]
+        [Self::scratch_len(panels), strips.map_or(0, |strips| strips.room(k))]
     }
 
     /// On all threads of the pool.
     pub(crate) fn compute(&self, pool: &Pool) {
         self.blocks.split(pool, self.panels.shape(), self.positions, |blocks| {
-            with_scratch(
-                Self::room(self.panels, self.strips.is_some()),
-                |[scratch, room]: [&mut [f32]; 2]| {
-                    blocks.for_each(|at| self.block(at, scratch, room));
-                },
-            );
+            with_scratch(Self::room(self.panels, self.strips), |[scratch, room]: [&mut [f32]; 2]| {
+                blocks.for_each(|at| self.block(at, scratch, room));
+            });
         });
     }
 
@@ -65,7 +62,6 @@ impl Products<'_> {
         if let Some(strip_taps) = self.strips {
             let strips = Strips {
                 panels: panels.from(group, rows.start),
-                pieces: Pieces::ALL,
                 panel: panels.size(),
                 planes: &planes[group * size..][..size],
                 taps,
@@ -82,7 +78,6 @@ impl Products<'_> {
         }
         let block = Block {
             panels: panels.from(group, rows.start),
-            pieces: Pieces::ALL,
             origin: 0,
             panel: panels.size(),
             taps,

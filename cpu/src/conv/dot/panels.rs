@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::gemm::{Bf16Pair, DotGroup, Int8x4, Source, TILE_SIDE, Tiles};
+use crate::gemm::{Bf16Pair, DotGroup, Int8x4, Source, TILE_SIDE, TILE_STRIP, Tiles};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{GRAIN, split_mut};
@@ -180,7 +180,7 @@ impl<W: DotGroup> DotPanels<W> {
 
     /// Rows that threads have at least, if there are so many.
     pub(crate) fn block_rows(&self) -> usize {
-        if self.step == 0 { ROWS } else { 2 * TILE_SIDE }
+        if self.step == 0 { ROWS } else { TILE_STRIP }
     }
 
     /// Rows of all groups.

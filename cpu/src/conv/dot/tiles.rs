@@ -8,11 +8,12 @@ use super::block::{BLOCK_SCRATCH, Block, ONES, Output, WIDTH, position_totals};
 use super::epilogue::{ALL, ANY, Positions, TileEpilogue};
 use super::panels::Steps;
 use crate::gemm::{
-    DotGroup, Int8x4, MicroKernel, Room, SumVector, TILE_SIDE, TileProduct, TileShape, Tiles, VECTOR,
+    DotGroup, Int8x4, MicroKernel, Room, SumVector, TILE_SIDE, TILE_STRIP, TileProduct, TileShape, Tiles,
+    VECTOR,
 };
 
 /// Rows, and positions, of the sums that are computed at a time.
-const SIDE: usize = 2 * TILE_SIDE;
+const SIDE: usize = TILE_STRIP;
 /// Dot groups of the right operand that all panels meet before others, and such tiles of them at most.
 const CACHED: usize = 8 * 1024;
 const TILES: usize = 8;

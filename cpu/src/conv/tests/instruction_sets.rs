@@ -11,7 +11,7 @@ use crate::conv::common::masks::LONGEST;
 use crate::conv::common::planes::{CopyPlanes, Planes};
 use crate::conv::depthwise::plane::{OutputPlanes, PlaneLayout};
 use crate::conv::direct::gemv::{self, Vector};
-use crate::conv::direct::panels::{Panels, Pieces, rows_of};
+use crate::conv::direct::panels::{Panels, rows_of};
 use crate::conv::direct::plan;
 use crate::conv::direct::tile::Block;
 use crate::conv::winograd::conv3x3::scratch_lens;
@@ -77,7 +77,6 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
             for start in (0..planes.positions).step_by(2 * VECTORS * len) {
                 let block = Block {
                     panels: panels.from(g, 0),
-                    pieces: Pieces::ALL,
                     origin: 0,
                     panel: panels.size(),
                     taps: &taps,
@@ -136,7 +135,6 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
         for number in 0..size.elements() {
             let block = Block {
                 panels: panels.from(number, 0),
-                pieces: Pieces::ALL,
                 origin: 0,
                 panel: panels.size(),
                 taps: &(0..channels).map(|c| c * count).collect::<Vec<_>>(),
@@ -253,7 +251,6 @@ fn activations_are_those_of_products() {
                 let panels = Panels::new(&w[..1], rows_of(isa), 1, 1, 1, (&Pool::new(1)).into());
                 let block = Block {
                     panels: panels.from(0, 0),
-                    pieces: Pieces::ALL,
                     origin: 0,
                     panel: panels.size(),
                     taps: &[0],

@@ -1,5 +1,6 @@
 mod channel_blocked;
 mod instruction_sets;
+mod lanes;
 
 use crate::graph::Attribute;
 use crate::tensor::{Element, Value, bf16, f16};

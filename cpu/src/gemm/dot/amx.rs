@@ -17,8 +17,8 @@ use crate::isa::has_tiles;
 
 /// Rows of a tile, and dot groups in one of them.
 pub(crate) const SIDE: usize = 16;
-/// Rows of sums that are computed at a time.
-pub(crate) const ROWS: usize = 2 * SIDE;
+/// Rows of a strip: those of sums that tiles compute at a time.
+pub(crate) const STRIP: usize = 2 * SIDE;
 /// Rows from which on tiles are better than vectors.
 const FEWEST: usize = 3;
 /// Steps of a product at a time.
@@ -110,7 +110,7 @@ impl Tiles {
         self.shape = Some(shape);
     }
 
-    /// Computes up to `ROWS` rows times a panel, as `RowsByPanel` does.
+    /// Computes up to `STRIP` rows times a panel, as `RowsByPanel` does.
     ///
     /// # Safety
     /// `serve()` said yes. `a` has `rows` rows of as many groups as the panel has lines, `out` so many of its width.
@@ -182,7 +182,7 @@ impl Drop for Tiles {
 
 /// Sums of two by two tiles, row by row.
 #[repr(C, align(64))]
-pub(crate) struct Room(pub(crate) [u32; ROWS * COLUMNS]);
+pub(crate) struct Room(pub(crate) [u32; STRIP * COLUMNS]);
 
 const _: () = assert!(COLUMNS == 2 * VECTOR && VECTOR == SIDE);
 

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::amx::{self, Tiles};
-use super::isa::{Bf16Pair, COLUMNS, DotGroup};
+use super::isa::{Bf16Pair, COLUMNS, DotGroup, STRIP};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use crate::gemm::compute::{BlockA, BlockB, Compute};
 use crate::gemm::epilogue::Epilogue;
@@ -25,8 +25,6 @@ use crate::threads::Pool;
 const DEPTH: usize = <f32 as Compute>::DEPTH;
 /// Pairs of elements in a packed row; always that many, so that the rows of a tile are at fixed distances.
 const ROW: usize = DEPTH / 2;
-/// Rows of a tile of sums in registers: with two vectors of columns 24 of the 32, two for the right operand.
-const ROWS: usize = 12;
 
 /// A left operand: rows of pairs.
 pub(crate) struct PackedA(Weights<u32>);
@@ -148,12 +146,12 @@ fn tile(
 
 /// Rows of a strip.
 pub(crate) fn strip_rows(by_tiles: bool) -> usize {
-    if by_tiles { amx::ROWS } else { ROWS }
+    if by_tiles { amx::STRIP } else { STRIP }
 }
 
 /// Rows that panels meet at a time: all, but by tiles whole strips before others, so that tiles have other extents once.
 fn parts(rows: usize, by_tiles: bool) -> impl Iterator<Item = Range<usize>> {
-    let whole = if by_tiles { rows / amx::ROWS * amx::ROWS } else { rows };
+    let whole = if by_tiles { rows / amx::STRIP * amx::STRIP } else { rows };
     [0..whole, whole..rows].into_iter().filter(|part| !part.is_empty())
 }
 
@@ -253,8 +251,8 @@ pub(crate) fn panel_product(
         let fetch = Fetch::part(next, row / strip, strips, depth);
         let tile = Tile { out, columns, a: &a[row * stride..], row: stride, b, fetch, add };
         row += match rows - row {
-            rest if strip == amx::ROWS => tile.by_tiles(tiles, rest.min(strip)),
-            12.. => tile.sum::<12>(),
+            rest if strip == amx::STRIP => tile.by_tiles(tiles, rest.min(strip)),
+            STRIP.. => tile.sum::<STRIP>(),
             8.. => tile.sum::<8>(),
             4.. => tile.sum::<4>(),
             2.. => tile.sum::<2>(),

@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use super::amx::{self, Tiles};
-use super::isa::{COLUMNS, DotGroup, Int8x4};
+use super::isa::{COLUMNS, DotGroup, Int8x4, STRIP};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use super::pairs;
 use crate::gemm::epilogue::Epilogue;
@@ -30,10 +30,6 @@ use crate::threads::Pool;
 
 /// Sums of this many products of two differences of bytes fit into 32 bits.
 pub(crate) const LONGEST: usize = 1 << 15;
-/// Rows of a strip, whose sums registers hold with two vectors of columns.
-const ROWS: usize = 12;
-/// The same for tiles: a panel meets them while it is in the first cache.
-const TILE_ROWS: usize = 2 * amx::ROWS;
 /// Bytes of a right operand that stay in a processor's own cache while strips go by.
 const CACHED: usize = 384 * 1024;
 /// Multiplications worth handing to another thread: about 10 µs of work.
@@ -55,9 +51,9 @@ pub(crate) fn byte_products(k: usize) -> bool {
     k <= LONGEST && (Int8x4::available() || pairs::available())
 }
 
-/// Rows of a strip.
+/// Rows that a panel meets one after the other: by tiles two strips, while it is in the first cache.
 fn strip_rows() -> usize {
-    if Tiles::available() { TILE_ROWS } else { ROWS }
+    if Tiles::available() { 2 * amx::STRIP } else { STRIP }
 }
 
 /// Dot groups of a depth: by tiles whole steps, so that tiles have other extents less often. What is missing is 0.
@@ -155,7 +151,7 @@ fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
     let widest = (CACHED / k.max(1)).next_multiple_of(COLUMNS);
     let mut columns = n.div_ceil(n.div_ceil(widest)).next_multiple_of(COLUMNS);
-    let unit = if Tiles::available() { amx::ROWS } else { ROWS };
+    let unit = if Tiles::available() { amx::STRIP } else { STRIP };
     let mut rows = m.next_multiple_of(unit);
     while shape.tiles(rows, columns) < wanted {
         if rows > 4 * unit && rows >= columns {
@@ -182,7 +178,7 @@ struct Tile {
 impl Tile {
     fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, epilogue: &dyn Epilogue<i32>) {
         let (depth, width) = (padded_depth(self.k), self.columns.len().next_multiple_of(COLUMNS));
-        let strip_rows = strip_rows().min(self.rows.len()).max(ROWS);
+        let strip_rows = strip_rows().min(self.rows.len()).max(STRIP);
         let lengths = [
             strip_rows * depth * if Int8x4::available() { 1 } else { 3 },
             strip_rows * width,
@@ -323,7 +319,7 @@ fn products(
             let out = Sums { at, columns: width, width: COLUMNS, add: false };
             let a = strip[row * depth..].as_ptr();
             if tiles.serve(count) {
-                let rows = amx::ROWS.min(count - row);
+                let rows = amx::STRIP.min(count - row);
                 // SAFETY: tiles serve; rows and columns lie inside by the assertion.
                 unsafe { tiles.rows_by_panel::<Int8x4>(out, (a, depth), rows, panel, fetch) };
                 row += rows;
@@ -332,7 +328,7 @@ fn products(
             // SAFETY: `multiply_dots` made sure of the instructions; rows and columns lie inside by the assertion.
             unsafe {
                 row += match count - row {
-                    12.. => rows::<12>(out, a, depth, panel, fetch),
+                    STRIP.. => rows::<STRIP>(out, a, depth, panel, fetch),
                     8.. => rows::<8>(out, a, depth, panel, fetch),
                     4.. => rows::<4>(out, a, depth, panel, fetch),
                     2.. => rows::<2>(out, a, depth, panel, fetch),

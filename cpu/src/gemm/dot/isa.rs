@@ -17,6 +17,9 @@ use crate::isa::{has_beyond_avx512, has_tiles, is_intel};
 pub(crate) const COLUMNS: usize = 32;
 /// Dot groups, or their sums, in a vector.
 pub(crate) const VECTOR: usize = 16;
+/// Rows of a strip of a left operand that vectors are multiplied with at a time: with two vectors of columns 24 of the 32
+/// registers hold sums, two the right operand. Tiles have `amx::STRIP` rows.
+pub(super) const STRIP: usize = 12;
 
 /// Sums in a register: of `i32` or of `f32`, as the group says.
 #[cfg(target_arch = "x86_64")]

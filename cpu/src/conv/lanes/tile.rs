@@ -1,0 +1,171 @@
+//! The product of a panel's weights with elements at some positions of an image, in registers, and what becomes of the sums.
+
+use std::ops::Range;
+
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdOp};
+
+use super::part::Part;
+use crate::conv::common::epilogue::F32Epilogue;
+use crate::conv::common::lines::{Lines, Segments};
+use crate::conv::common::masks::{LONGEST, Masks};
+use crate::loops::parallel::Parts;
+use crate::loops::transpose;
+
+/// How far ahead weights are fetched, in floats: what finds them by itself stops where a page ends.
+const AHEAD: usize = 1024;
+/// Positions that are transposed at a time.
+const TRANSPOSED: usize = 48;
+
+/// The products of a part with some channels of an image.
+pub(crate) struct Block<'a> {
+    /// The channels, so many elements each.
+    pub(super) image: &'a [f32],
+    pub(super) channels: usize,
+    pub(super) plane: usize,
+    /// As of the plan.
+    pub(super) step: [usize; 2],
+    pub(super) part: &'a Part,
+    /// A panel from the first of the channels on, and elements from a position of the kernel to the next.
+    pub(super) weights: &'a [f32],
+    pub(super) tap: usize,
+    /// Vectors of the panel's lanes.
+    pub(super) vectors: usize,
+    /// The line of outputs that sums begin with, and the outputs of a line.
+    pub(super) place: [usize; 2],
+    /// All lanes for each output.
+    pub(super) sums: &'a mut [f32],
+    /// Whether products are added to what is there.
+    pub(super) add: bool,
+}
+
+impl SimdOp for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let len = isa.f32().len();
+        // With 32 registers sums take up to 24, with 16 they take 12.
+        match (self.vectors, len == 16) {
+            (1, _) => self.tiles::<I, 1, 8>(isa),
+            (2, false) => self.tiles::<I, 2, 6>(isa),
+            (2, true) => self.tiles::<I, 2, 8>(isa),
+            (3, true) => self.tiles::<I, 3, 8>(isa),
+            (4, true) => self.tiles::<I, 4, 6>(isa),
+            _ => unreachable!("a panel has no more vectors than a tile"),
+        }
+    }
+}
+
+impl Block<'_> {
+    #[inline(always)]
+    fn tiles<I: Isa, const V: usize, const P: usize>(self, isa: I) {
+        let ops = isa.f32();
+        let (lanes, channels) = (V * ops.len(), self.channels);
+        assert!(self.image.len() >= channels * self.plane);
+        let Part { first, step, count: [height, width], ref taps } = *self.part;
+        let ([down, across], [start, line]) = (self.step, self.place);
+        // How much farther the last output reads than the first.
+        let reach = (height - 1) * down + (width - 1) * across;
+        for tap in taps {
+            assert!(tap.from + reach < self.plane, "taps lie inside");
+            assert!(tap.index * self.tap + channels * lanes <= self.weights.len(), "there are weights");
+        }
+        let place = |y: usize, x: usize| (first[0] + y * step[0] - start) * line + first[1] + x * step[1];
+        assert!(first[0] >= start && (place(height - 1, width - 1) + 1) * lanes <= self.sums.len());
+        let (count, mut y, mut x) = (height * width, 0, 0);
+        for at in (0..count).step_by(P) {
+            // Beyond the last output, that one again.
+            let (mut from, mut to) = ([0; P], [0; P]);
+            for p in 0..P {
+                (from[p], to[p]) = (y * down + x * across, place(y, x) * lanes);
+                if at + p + 1 < count {
+                    x += 1;
+                    if x == width {
+                        (x, y) = (0, y + 1);
+                    }
+                }
+            }
+            // SAFETY: what is read and written lies inside by the assertions above.
+            unsafe {
+                let sums = self.sums.as_mut_ptr();
+                let mut acc = [[ops.zero(); V]; P];
+                if self.add {
+                    for (acc, to) in acc.iter_mut().zip(to) {
+                        for (v, acc) in acc.iter_mut().enumerate() {
+                            *acc = ops.load_ptr(sums.add(to + v * ops.len()));
+                        }
+                    }
+                }
+                let positions: [*const f32; P] = from.map(|from| self.image.as_ptr().add(from));
+                for tap in taps {
+                    let mut weights = self.weights.as_ptr().add(tap.index * self.tap);
+                    let mut at = tap.from;
+                    for _ in 0..channels {
+                        let mut vectors = [ops.zero(); V];
+                        for (v, vector) in vectors.iter_mut().enumerate() {
+                            let from = weights.add(v * ops.len());
+                            ops.prefetch(from.wrapping_add(AHEAD));
+                            *vector = ops.load_ptr(from);
+                        }
+                        for (acc, position) in acc.iter_mut().zip(positions) {
+                            let x = ops.splat(*position.add(at));
+                            for (acc, &vector) in acc.iter_mut().zip(&vectors) {
+                                *acc = ops.mul_add(x, vector, *acc);
+                            }
+                        }
+                        weights = weights.add(lanes);
+                        at += self.plane;
+                    }
+                }
+                for (acc, to) in acc.into_iter().zip(to) {
+                    for (v, acc) in acc.into_iter().enumerate() {
+                        ops.store_ptr(acc, sums.add(to + v * ops.len()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sums on their way to outputs that follow one another.
+pub(crate) struct Outputs<'a> {
+    pub(super) sums: &'a [f32],
+    /// Sums of an output position.
+    pub(super) lanes: usize,
+    /// The output channels of the lanes, maybe of fewer than all.
+    pub(super) rows: Range<usize>,
+    /// The first output's place in its channel.
+    pub(super) start: usize,
+    pub(super) epilogue: F32Epilogue<'a>,
+}
+
+impl SimdOp for Outputs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let Outputs { sums, lanes, rows, start, epilogue } = self;
+        let (len, masks) = (isa.f32().len(), Masks::new(isa));
+        let mut segments = Segments::NONE;
+        let mut turned = [0.0; 4 * LONGEST * TRANSPOSED + LONGEST];
+        assert!(lanes <= 4 * LONGEST && TRANSPOSED <= 3 * LONGEST);
+        for (i, sums) in sums.chunks(TRANSPOSED * lanes).enumerate() {
+            let (columns, start) = (sums.len() / lanes, start + i * TRANSPOSED);
+            let out = Parts::<[u8; 4]>::new(bytemuck::cast_slice_mut(&mut turned));
+            let block = transpose::Block {
+                input: bytemuck::cast_slice(sums),
+                stride: lanes,
+                output: &out,
+                at: 0,
+                row_size: TRANSPOSED,
+                rows: rows.len(),
+                columns,
+            };
+            // SAFETY: nobody else has this memory.
+            unsafe { block.transpose() };
+            segments.set(Lines::whole(epilogue.columns), start, columns, len);
+            epilogue.rows(isa, &masks, &turned, TRANSPOSED, rows.clone(), &segments);
+        }
+    }
+}
