@@ -10,8 +10,7 @@ use crate::ops::OpError;
 use super::super::PlanBuilder;
 use super::super::gemm::{Axis, Epilogue, GemmParams, Matrix, Product};
 use super::super::launch::{AddressedParams, GROUP, KernelName, Operand};
-use super::packed::ELEMENT;
-use super::params::{IMAGE_BYTES, Side};
+use super::params::{ELEMENT, IMAGE_BYTES, Side};
 
 /// Lines that a workgroup packs, as in the kernel.
 const LINES: usize = 64;

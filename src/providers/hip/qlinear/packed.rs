@@ -6,7 +6,6 @@ use bytemuck::{Pod, Zeroable, bytes_of};
 
 use crate::ops::OpError;
 use crate::ops::window::Geometry;
-use crate::tensor::ElementType;
 
 use super::super::PlanBuilder;
 use super::super::conv::{image_params, nhwc_params};
@@ -15,7 +14,7 @@ use super::super::launch::{AddressedParams, COUNTERS, GROUP, KernelName, Operand
 use super::super::unit::Unit;
 use super::constant::{Constant, Layout};
 use super::pack::{Packed, Place, Unpacked};
-use super::params::{IMAGE_BYTES, Tail};
+use super::params::{ELEMENT, IMAGE_BYTES, Tail};
 
 /// What lines of products are filled up to, and pixels of images.
 const STEP: usize = 64;
@@ -26,9 +25,6 @@ const CHANNELS: usize = 8;
 
 /// Pairs of K of a part at least, where K is divided among workgroups.
 const LEAST_OF_PART: usize = 256;
-
-/// The element that parameters of a product are written for.
-pub(super) const ELEMENT: ElementType = ElementType::U8;
 
 /// Products of fewer multiply-adds take less time than packing their operands.
 const LEAST: usize = 1 << 21;

@@ -11,6 +11,9 @@ use crate::tensor::ElementType;
 use super::super::gemm::{Axis, GemmParams, MAX_AXES, row_major};
 use super::super::launch::Operand;
 
+/// The element that parameters of a product are written for.
+pub(super) const ELEMENT: ElementType = ElementType::U8;
+
 /// Bytes of the parameters of an image, which lie between.
 pub(super) const IMAGE_BYTES: usize = 56;
 
