@@ -42,8 +42,8 @@ pub(crate) use activation::{Activate, activate};
 pub(crate) use compute::Compute;
 pub(crate) use dot::{
     Bf16Pair, COLUMNS, DotGroup, Int8Right, Int8x4, MicroKernel, PackedBytes, Room, SumVector, TILE_SIDE,
-    TILE_STRIP, TileOperands, TileProduct, TileShape, Tiles, VECTOR, byte_products, column_sums, missing,
-    multiply_dots, pairs, panel_product, tile_sums,
+    TILE_STRIP, TileOperands, TileProduct, TileShape, Tiles, VECTOR, byte_products, column_sums, keep_awake,
+    missing, multiply_dots, pairs, panel_product, tile_sums,
 };
 pub(crate) use epilogue::{Addend, Epilogue, FusedEpilogue, Store};
 pub(crate) use exact::{Accumulate, multiply_exact};

@@ -44,7 +44,8 @@ pub(crate) struct Elu {
 const HIGHEST: f32 = 89.0;
 
 /// `(2ʳ − 1) / r`, a minimax fit on [−1/2, 1/2]; relative error 1.1e-8.
-const POWER: [f32; 6] = [LN_2, 0.240_226_5, 5.550_357_3e-2, 9.618_238e-3, 1.339_073_5e-3, 1.540_351_1e-4];
+pub(crate) const POWER: [f32; 6] =
+    [LN_2, 0.240_226_5, 5.550_357_3e-2, 9.618_238e-3, 1.339_073_5e-3, 1.540_351_1e-4];
 
 /// `(2·atanh(s) − 2s) / s³` over s², a minimax fit on [0, 1/9]; relative error of the whole 4.5e-9.
 const ATANH: [f32; 4] = [0.666_664_2, 0.400_215_27, 0.280_018_03, 0.280_119_9];

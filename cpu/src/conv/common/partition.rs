@@ -42,13 +42,38 @@ impl Part {
     }
 }
 
+/// What products compute at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile {
+    /// Positions of a whole tile.
+    pub(crate) positions: usize,
+    /// Positions of a vector, and how many beyond whole ones are cheap.
+    pub(crate) vector: usize,
+    pub(crate) alone: usize,
+}
+
+impl Tile {
+    /// How many vectors so many positions take.
+    fn vectors(self, positions: usize) -> usize {
+        positions / self.vector + usize::from(positions % self.vector > self.alone)
+    }
+
+    /// Of `VECTORS` vectors of so many positions.
+    pub(crate) fn of_vectors(vector: usize) -> Self {
+        Tile { positions: VECTORS * vector, vector, alone: ALONE }
+    }
+}
+
+/// So many positions beyond whole vectors are computed each by itself.
+const ALONE: usize = 2;
+
 /// Up to `each` parts for a thread, if there is work for them; `None` where threads had better share output channels.
-/// Groups, rows of a group and depth are those of the weight; tiles are of `VECTORS` vectors of so many positions.
+/// Groups, rows of a group and depth are those of the weight.
 pub(crate) fn parts(
     g: &Geometry,
     [groups, m, depth]: [usize; 3],
     (threads, each): (usize, usize),
-    vector: usize,
+    tile: Tile,
 ) -> Option<Vec<Part>> {
     let area: usize = g.output.iter().product();
     if g.output.len() != 2 || m > 2 * area {
@@ -59,12 +84,12 @@ pub(crate) fn parts(
     let pointwise = all(&g.kernel, 1) && all(&g.strides, 1) && pads.iter().all(|pads| all(pads, 0));
     // Where lines do not matter, each position may be one.
     let (g, unit) = match pointwise {
-        true => (Geometry { input: vec![area, 1], output: vec![area, 1], ..g.clone() }, VECTORS * vector),
+        true => (Geometry { input: vec![area, 1], output: vec![area, 1], ..g.clone() }, tile.positions),
         false => (g.clone(), 1),
     };
     let (lines, across) = (g.output[0], g.output[1]);
     let cut = |parts: usize| (0..parts).map(move |i| part(lines, lines / unit, unit, i, parts));
-    let cost = |parts: usize| cut(parts).map(|lines| vectors(lines.len() * across, vector)).sum::<usize>();
+    let cost = |parts: usize| cut(parts).map(|lines| tile.vectors(lines.len() * across)).sum::<usize>();
     let enough = |parts: usize| parts == threads || groups * m * area * depth >= parts * GRAIN;
     // As long as vectors remain full.
     let most = cost(threads) * 33 / 32;
@@ -75,5 +100,5 @@ pub(crate) fn parts(
 
 /// How many vectors so many positions take: one or two beyond the last whole one a part of one.
 pub(crate) fn vectors(positions: usize, vector: usize) -> usize {
-    positions / vector + usize::from(positions % vector > 2)
+    Tile::of_vectors(vector).vectors(positions)
 }

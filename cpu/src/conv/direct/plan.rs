@@ -7,7 +7,7 @@ use super::products::Products;
 use super::strips::{self, StripTaps};
 use crate::conv::common::blocks::{Blocks, CACHED, GRAIN};
 use crate::conv::common::epilogue::F32Epilogue;
-use crate::conv::common::partition::{self, Part};
+use crate::conv::common::partition::{self, Part, Tile};
 use crate::conv::common::planes::{CopyPlanes, Planes};
 use crate::isa::Dispatch;
 use crate::kernel::KernelContext;
@@ -71,7 +71,7 @@ impl DirectPlan {
             let each = if m * k <= CACHED { 4 } else { 1 };
             let mut layouts: Vec<LinesPlan> = Vec::new();
             for Part { geometry, skipped, before } in
-                partition::parts(g, panels.shape(), (threads, each), tile.vector)?
+                partition::parts(g, panels.shape(), (threads, each), Tile::of_vectors(tile.vector))?
             {
                 let planes = Planes::new(&geometry)?;
                 // Most parts are alike.

@@ -171,7 +171,7 @@ impl Run<'_> {
         place: Place<'_, bf16>,
         residual: Option<&[bf16]>,
     ) {
-        with_function!(activation, function => self.run(blocked, RoundedToBf16 { place, residual, function }));
+        with_function!(rounded activation, function => self.run(blocked, RoundedToBf16 { place, residual, function }));
     }
 
     #[cfg(not(target_arch = "x86_64"))]

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::epilogue::{ALL, ANY, FIRST, Positions, TileEpilogue, VECTORS};
 use super::panels::{ROWS, Steps};
+use super::strip::{ONES, Of, Right};
 use crate::conv::common::lines::Lines;
 use crate::gemm::{DotGroup, MicroKernel, SumVector, TileOperands, VECTOR, column_sums, tile_sums};
 
@@ -24,8 +25,9 @@ pub(crate) struct Block<'a> {
     pub(crate) first: &'a [u32],
     /// Zero points of the rows, for whole panels; none where all are 0.
     pub(crate) zeros: &'a [i32],
-    /// How tiles multiply, if they do.
-    pub(crate) steps: Option<Steps>,
+    /// How tiles multiply, and what, if they do.
+    pub(super) tiles: Option<(Steps, Right<'a>)>,
+    pub(crate) group: usize,
     /// Where each row of the right operand begins in `planes`.
     pub(crate) taps: &'a [usize],
     pub(crate) planes: &'a [u32],
@@ -40,17 +42,14 @@ pub(crate) struct Block<'a> {
     pub(crate) scratch: &'a mut [u32],
 }
 
-/// A dot group whose products with others sum these.
-pub(super) const ONES: u32 = 0x0101_0101;
-
 impl Block<'_> {
     /// Computes the sums, which go to the epilogue.
-    pub(crate) fn compute<D: DotGroup, E: TileEpilogue>(self, epilogue: &E) {
-        if let Some(steps) = self.steps {
+    pub(crate) fn compute<D: DotGroup, E: TileEpilogue>(mut self, epilogue: &E) {
+        if let Some((steps, right)) = self.tiles.take() {
             assert!(D::available());
             // SAFETY: this was just asserted; `compute_by_tiles` asserts the extents.
-            return self.compute_by_tiles(steps, D::weight_tile_product, &|part| unsafe {
-                part.give::<D, E>(epilogue)
+            return self.compute_by_tiles(steps, Of::new::<D>(), right, &|task| unsafe {
+                task.ask::<D, E>(epilogue)
             });
         }
         let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
@@ -174,7 +173,7 @@ fn operands<'a>(
 }
 
 /// What the weights of a row are multiplied with at each position, in total. The caller asserts what `Block::compute` does.
-pub(super) fn position_totals<D: DotGroup>(
+fn position_totals<D: DotGroup>(
     taps: &[usize],
     planes: &[u32],
     ones: &[u32],

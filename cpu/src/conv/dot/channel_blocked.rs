@@ -13,6 +13,8 @@ use crate::gemm::SumVector;
 const BYTES: usize = 4;
 /// Channels of a block of bfloat16 numbers.
 const PAIR: usize = 2;
+/// Such numbers in a line of the cache.
+const LINE: usize = 32;
 
 impl TileEpilogue for ChannelBlocked<Requantized<'_>> {
     const SHORT: bool = true;
@@ -60,6 +62,23 @@ impl TileEpilogue for ChannelBlocked<Requantized<'_>> {
 
 impl<F: Function> TileEpilogue for ChannelBlocked<RoundedToBf16<'_, F>> {
     const SHORT: bool = F::SHORT;
+
+    fn fetch(&self, rows: Range<usize>, positions: &Positions) {
+        let RoundedToBf16 { place, residual, .. } = &self.0;
+        for row in rows.step_by(PAIR) {
+            let range = place.block_range(PAIR, row, positions);
+            let out = place.out.start();
+            for at in range.clone().step_by(LINE).chain([range.end.saturating_sub(1)]) {
+                // SAFETY: every processor with AVX-512 has the instructions, and they read nothing.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_ET0>(out.wrapping_add(at).cast());
+                    if let Some(residual) = residual {
+                        _mm_prefetch::<_MM_HINT_T0>(residual.as_ptr().wrapping_add(at).cast());
+                    }
+                }
+            }
+        }
+    }
 
     #[inline(always)]
     unsafe fn tile<const R: usize, const V: usize, const LANES: u8>(

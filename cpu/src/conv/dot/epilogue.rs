@@ -17,6 +17,9 @@ pub(crate) trait TileEpilogue: Sync {
     /// registers then.
     const SHORT: bool;
 
+    /// Fetches into the cache what the outputs of some channels at some positions are stored to, and what is added to them.
+    fn fetch(&self, _rows: Range<usize>, _positions: &Positions) {}
+
     /// Takes the sums of some output channels at some positions; what `sums` has beyond the channels is nobody's.
     /// `LANES` is what `positions.lanes_are()` says, or `ANY`.
     ///

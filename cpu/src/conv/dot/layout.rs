@@ -1,9 +1,11 @@
 //! What products read of an image for some lines of its output, and where.
 
+use super::panels::{DotPanels, Steps};
+use super::strip::{Gathering, Rows};
 use crate::conv::common::lines::Lines;
-use crate::conv::common::partition::{self, Part, vectors};
+use crate::conv::common::partition::{self, Part, Tile, vectors};
 use crate::conv::common::planes::Planes;
-use crate::gemm::VECTOR;
+use crate::gemm::{DotGroup, VECTOR};
 use crate::ops::window::Geometry;
 
 /// How images are given.
@@ -27,12 +29,31 @@ pub(crate) struct Images {
     pub(crate) only_way: bool,
 }
 
+/// What is known of products.
+#[derive(Clone, Copy)]
+pub(crate) struct Product {
+    /// Rows of a group.
+    m: usize,
+    /// Channels of a dot group.
+    count: usize,
+    /// How tiles multiply, if they do.
+    pub(crate) steps: Option<Steps>,
+}
+
+impl Product {
+    pub(crate) fn of<W: DotGroup>(panels: &DotPanels<W>) -> Self {
+        Product { m: panels.shape()[1], count: W::COUNT, steps: panels.steps() }
+    }
+}
+
 pub(crate) struct PackedLayout {
     pub(crate) planes: Planes,
     /// Whether the image is read where it lies.
     pub(crate) in_place: bool,
     /// Whether the positions of each row of the right operand are gathered.
     pub(crate) gathered: bool,
+    /// Where tiles read from, if not from the image where it lies.
+    pub(crate) gathering: Option<Gathering>,
     /// Where the rows of the right operand begin, in what a group's planes (or runs) are.
     pub(crate) taps: Vec<usize>,
     pub(crate) lines: Lines,
@@ -49,14 +70,15 @@ pub(crate) struct PackedLayout {
 }
 
 impl PackedLayout {
-    /// For products of `m` rows, and dot groups of `count` channels. See `DotPlan::new`.
-    pub(crate) fn new(g: &Geometry, m: usize, count: usize, images: Images) -> Option<Self> {
+    /// See `DotPlan::new`.
+    pub(crate) fn new(g: &Geometry, product: Product, images: Images) -> Option<Self> {
         let part = Part { geometry: g.clone(), skipped: 0, before: 0 };
-        Self::of(part, g.input.iter().product(), m, count, images)
+        Self::of(part, g.input.iter().product(), product, images)
     }
 
     /// Of an image whose channels have so many elements.
-    fn of(part: Part, channel: usize, m: usize, count: usize, images: Images) -> Option<Self> {
+    fn of(part: Part, channel: usize, product: Product, images: Images) -> Option<Self> {
+        let Product { m, count, steps } = product;
         let (Part { geometry: g, skipped, before }, Images { layout, channels, only_way }) = (part, images);
         let planes = if only_way { Planes::of_any(&g) } else { Planes::new(&g) };
         let whole = layout == ImageLayout::Nchw || channels.is_multiple_of(count);
@@ -64,13 +86,30 @@ impl PackedLayout {
         let (dot_groups, area) = (channels.div_ceil(count), g.output.iter().product());
         // To gather costs about as much as the products of a few rows.
         let gain = vectors(planes.positions, VECTOR).saturating_sub(vectors(area, VECTOR)) * m;
-        let gathered = gain > 8 * vectors(area, VECTOR);
+        let gathered = steps.is_none() && gain > 8 * vectors(area, VECTOR);
         let in_place = layout == ImageLayout::ChannelBlocked && !gathered && !planes.copied();
-        let (lines, positions) = match gathered {
-            true => (Lines::whole(area), area),
-            false => (planes.lines, planes.positions),
-        };
         let step = if in_place { channel } else { planes.size() };
+        // Where tiles are lines of the cache, they are read where they lie.
+        let aligned = [step, if in_place { skipped } else { 0 }].iter().all(|x| x.is_multiple_of(VECTOR));
+        let direct = |steps: Steps| {
+            let whole =
+                planes.lines.line == planes.lines.pitch && dot_groups.is_multiple_of(steps.dot_groups);
+            steps.volume == 1 && whole && aligned
+        };
+        let gathering = steps.filter(|&steps| !direct(steps)).map(|steps| {
+            let rows = Rows::new(&planes, g.output.last().copied().unwrap_or(1));
+            let rows = rows.filter(|rows| {
+                steps.volume > 1
+                    && dot_groups.is_multiple_of(steps.dot_groups)
+                    && rows.len(dot_groups) <= partition::KEPT
+            });
+            rows.map_or(Gathering::Strips(planes.lines), Gathering::Rows)
+        });
+        let (lines, positions) = match &gathering {
+            Some(Gathering::Rows(rows)) => (rows.lines, rows.positions),
+            _ if gathered || gathering.is_some() => (Lines::whole(area), area),
+            _ => (planes.lines, planes.positions),
+        };
         let of_group = |c: usize| planes.taps.iter().map(move |tap| (c, *tap));
         let taps = match gathered {
             true => (0..dot_groups * planes.taps.len()).map(|row| row * area).collect(),
@@ -80,6 +119,7 @@ impl PackedLayout {
             planes,
             in_place,
             gathered,
+            gathering,
             taps,
             lines,
             positions,
@@ -92,19 +132,22 @@ impl PackedLayout {
     }
 
     /// Parts of the output, for threads to have some each; `None` where they had better share output channels, or where
-    /// parts would be large. Groups, rows of a group and depth are those of the panels, `count` as for `new`.
+    /// parts would be large. Groups, rows of a group and depth are those of the panels.
     pub(crate) fn parts(
         g: &Geometry,
         shape: [usize; 3],
-        count: usize,
+        product: Product,
         images: Images,
         threads: usize,
     ) -> Option<Vec<Self>> {
         let channel = g.input.iter().product();
-        let parts = partition::parts(g, shape, (threads, 4), VECTOR)?.into_iter();
-        let parts: Vec<_> = parts
-            .map(|part| PackedLayout::of(part, channel, shape[1], count, images))
-            .collect::<Option<_>>()?;
+        let tile = match product.steps {
+            Some(_) => Tile { positions: 2 * VECTOR, vector: VECTOR, alone: 0 },
+            None => Tile::of_vectors(VECTOR),
+        };
+        let parts = partition::parts(g, shape, (threads, 4), tile)?.into_iter();
+        let parts: Vec<_> =
+            parts.map(|part| PackedLayout::of(part, channel, product, images)).collect::<Option<_>>()?;
         parts.iter().all(|part| part.memory(shape[0]) <= partition::KEPT).then_some(parts)
     }
 

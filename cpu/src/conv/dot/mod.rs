@@ -15,6 +15,7 @@ mod panels;
 mod plan;
 #[cfg(target_arch = "x86_64")]
 mod requantize;
+mod strip;
 mod tiles;
 
 pub(crate) use bf16::build;

@@ -12,11 +12,15 @@ use crate::tensor::bf16;
 
 /// Rows of a panel, whose sums with three vectors of positions registers hold.
 pub(crate) const ROWS: usize = 8;
-/// Rows and dot groups of a step from which on tiles are better than vectors.
+/// Rows from which on tiles are better than vectors.
 const FEWEST_ROWS: usize = 8;
+/// So many dot groups of a step are worth more than fewer steps: for kernels of one position, and for others.
+const LEAST_STEP: usize = 10;
+const LEAST_STEP_OF_WINDOWS: usize = 12;
 
 /// The weights of all groups. A panel has the shape `[channels / COUNT, positions of the kernel, ROWS]` of dot groups, for
-/// tiles `[positions of the kernel, channels / COUNT / step, TILE_SIDE, step]`; missing rows and channels are 0.
+/// tiles `[depth / step, TILE_SIDE, step]`, where the depth goes through the channels at each position of the kernel;
+/// missing rows, channels and depth are 0.
 pub(crate) struct DotPanels<W> {
     data: Weights<u32>,
     groups: usize,
@@ -32,7 +36,8 @@ pub(crate) struct DotPanels<W> {
     _group: PhantomData<W>,
 }
 
-/// How tiles go through the depth: from one position of the kernel to the next, so many dot groups of channels at a time.
+/// How tiles go through the depth: through the channels at one position of the kernel after the other, so many dot groups at
+/// a time.
 #[derive(Clone, Copy)]
 pub(crate) struct Steps {
     pub(crate) dot_groups: usize,
@@ -55,25 +60,32 @@ impl Order {
         if self.step == 0 { ROWS } else { TILE_SIDE }
     }
 
+    /// Dot groups of a row, those that fill the last step included.
+    fn depth(self) -> usize {
+        (self.dot_groups * self.volume).next_multiple_of(self.step.max(1))
+    }
+
     /// Where the dot group of a row and a position of the kernel lies.
     fn index(self, row: usize, dot_group: usize, tap: usize) -> usize {
         match self.step {
             0 => (dot_group * self.volume + tap) * ROWS + row,
             step => {
-                let before = tap * (self.dot_groups / step) + dot_group / step;
-                (before * TILE_SIDE + row) * step + dot_group % step
+                let before = tap * self.dot_groups + dot_group;
+                (before / step * TILE_SIDE + row) * step + before % step
             }
         }
     }
 }
 
-/// Dot groups of a step for so many channels: as many as a tile takes, but the same in all steps. 0 where tiles are no
-/// gain: they take as long for a few dot groups as for many.
-fn step<W: DotGroup>(channels: usize) -> usize {
-    let count = channels.div_ceil(W::COUNT);
-    let step = (1..=TILE_SIDE).rev().find(|step| count.is_multiple_of(*step)).unwrap_or(0);
-    // Vectors of bytes are faster than those of pairs.
-    if step * W::COUNT >= 4 && step * step >= W::COUNT { step } else { 0 }
+/// Dot groups of a step: the same in as few steps as there can be. 0 where tiles are no gain: they take as long for a few
+/// dot groups as for many.
+fn step(dot_groups: usize, volume: usize) -> usize {
+    let depth = dot_groups * volume;
+    // Without a rest the image may be read where it lies, or from lines that several positions of the kernel share.
+    let least = if volume == 1 { LEAST_STEP } else { LEAST_STEP_OF_WINDOWS };
+    let whole = (least..=TILE_SIDE).rev().find(|step| dot_groups.is_multiple_of(*step));
+    let step = whole.unwrap_or_else(|| depth.div_ceil(depth.div_ceil(TILE_SIDE).max(1)));
+    if step >= 2 { step } else { 0 }
 }
 
 impl DotPanels<Int8x4> {
@@ -108,7 +120,7 @@ impl DotPanels<Int8x4> {
             false => self.zeros.iter().map(|zero| count.wrapping_mul(-zero)).collect(),
         };
         let (rows, step) = (self.order().rows(), self.step.max(1));
-        let panel = rows * self.shape()[2];
+        let panel = rows * self.order().depth();
         for (sums, panel) in sums.chunks_exact_mut(rows).zip(self.data.chunks_exact(panel.max(1))) {
             for (i, dot_groups) in panel.chunks_exact(step).enumerate() {
                 let bytes: &[i8] = bytemuck::cast_slice(dot_groups);
@@ -145,9 +157,10 @@ impl<W: DotGroup> DotPanels<W> {
         packing: Packing<'_>,
         bits: impl Fn(usize) -> u32 + Sync,
     ) -> Self {
-        let step = if Tiles::available() && m >= FEWEST_ROWS { step::<W>(channels) } else { 0 };
-        let order = Order { step, volume, dot_groups: channels.div_ceil(W::COUNT) };
-        let (depth, rows) = (order.dot_groups * volume, order.rows());
+        let dot_groups = channels.div_ceil(W::COUNT);
+        let step = if Tiles::available() && m >= FEWEST_ROWS { step(dot_groups, volume) } else { 0 };
+        let order = Order { step, volume, dot_groups };
+        let (depth, rows) = (order.depth(), order.rows());
         let (panel, of_group) = (rows * depth, m.div_ceil(rows));
         let data = packing.filled(groups * m.next_multiple_of(rows) * depth, |data| {
             split_mut(packing.pool, data, panel, GRAIN.div_ceil(panel.max(1)), |range, part| {
@@ -200,7 +213,7 @@ impl<W: DotGroup> DotPanels<W> {
 
     /// Panels of a group from the one that holds row `first`, which begins a panel.
     pub(crate) fn from(&self, group: usize, first: usize) -> &[u32] {
-        let depth = self.shape()[2];
+        let depth = self.order().depth();
         let size = self.padded_rows() * depth;
         &self.data[group * size..][..size][first * depth..]
     }

@@ -3,14 +3,17 @@
 //! An image is laid out like one of floats (`common::planes`), with a plane for each dot group of channels. Where lines
 //! are short, the gaps between them would cost too much: then each row of the right operand is gathered instead.
 
+use std::ops::Range;
+
 use super::block::{BLOCK_SCRATCH, Block};
 use super::epilogue::TileEpilogue;
 use super::image::{Image, Pixels};
 use super::interleave::Interleave;
 use super::layout::Images;
-use super::layout::PackedLayout;
+use super::layout::{PackedLayout, Product};
 use super::pack::{arrange, arrange_units};
 use super::panels::DotPanels;
+use super::strip::{Right, room};
 use crate::conv::common::blocks::{At, Blocks, GRAIN};
 use crate::gemm::DotGroup;
 use crate::loops::scratch::with_scratch;
@@ -37,10 +40,16 @@ impl DotPlan {
         images: Images,
         threads: usize,
     ) -> Option<Self> {
-        let whole = PackedLayout::new(g, panels.shape()[1], W::COUNT, images)?;
-        let parts = PackedLayout::parts(g, panels.shape(), W::COUNT, images, threads);
+        let product = Product::of(panels);
+        let whole = PackedLayout::new(g, product, images)?;
+        let parts = PackedLayout::parts(g, panels.shape(), product, images, threads);
         Some(DotPlan(parts.map(Partition::Lines).unwrap_or_else(|| {
-            let blocks = Blocks::new(panels.block_rows(), panels.shape(), whole.positions, threads, false);
+            let blocks = match product.steps {
+                // Strips stay in a cache instead.
+                Some(_) => Blocks::large,
+                None => Blocks::new,
+            };
+            let blocks = blocks(panels.block_rows(), panels.shape(), whole.positions, threads, false);
             Partition::Blocks(Box::new(whole), blocks)
         })))
     }
@@ -85,7 +94,6 @@ struct Job<'a, T: Interleave, E> {
 impl<T: Interleave, E: TileEpilogue> Job<'_, T, E> {
     /// All threads pack the image, if need be, and have blocks then.
     fn blocks(&self, pool: &Pool, layout: &PackedLayout, blocks: Blocks, packed: &mut [u32]) {
-        let [_, _, depth] = self.panels.shape();
         let source = match self.image.pixels {
             Pixels::ChannelBlocked(image) if layout.in_place => image,
             _ => {
@@ -94,8 +102,9 @@ impl<T: Interleave, E: TileEpilogue> Job<'_, T, E> {
             }
         };
         blocks.split(pool, self.panels.shape(), layout.positions, |blocks| {
-            with_scratch([BLOCK_SCRATCH * depth], |[scratch]: [&mut [u32]; 1]| {
-                blocks.for_each(|at| self.block(layout, at, source, scratch));
+            with_scratch(self.scratch(layout), |[scratch, strip, begins]: [&mut [u32]; 3]| {
+                let mut gathered = None;
+                blocks.for_each(|at| self.block(layout, at, source, [scratch, strip, begins], &mut gathered));
             });
         });
     }
@@ -106,8 +115,9 @@ impl<T: Interleave, E: TileEpilogue> Job<'_, T, E> {
         let work = groups * m * depth * parts[0].positions;
         pool.split(parts.len(), GRAIN.div_ceil(work.max(1)), |range| {
             for layout in &parts[range] {
-                let lengths = [layout.memory(groups), layout.scratch_len(), BLOCK_SCRATCH * depth];
-                with_scratch(lengths, |[source, planes, scratch]: [&mut [u32]; 3]| {
+                let [of_block, strip, begins] = self.scratch(layout);
+                let lengths = [layout.memory(groups), layout.scratch_len(), of_block, strip, begins];
+                with_scratch(lengths, |[source, planes, of_block, strip, begins]: [&mut [u32]; 5]| {
                     let source = match self.image.pixels {
                         Pixels::ChannelBlocked(image) if layout.in_place => &image[layout.skipped..],
                         _ => {
@@ -117,21 +127,43 @@ impl<T: Interleave, E: TileEpilogue> Job<'_, T, E> {
                     };
                     for group in 0..groups {
                         let at = At { group, rows: 0..m, columns: 0..layout.positions };
-                        self.block(layout, at, source, scratch);
+                        self.block(layout, at, source, [of_block, strip, begins], &mut None);
                     }
                 });
             }
         });
     }
 
-    fn block(&self, layout: &PackedLayout, at: At, source: &[u32], scratch: &mut [u32]) {
+    /// Dot groups of scratch for a block: of vectors, or for a strip and for where steps begin.
+    fn scratch(&self, layout: &PackedLayout) -> [usize; 3] {
+        let depth = self.panels.shape()[2];
+        match self.panels.steps() {
+            None => [BLOCK_SCRATCH * depth, 0, 0],
+            Some(steps) => {
+                let [strip, begins] = room(steps, depth, layout.positions, layout.gathering.as_ref());
+                [0, strip, begins]
+            }
+        }
+    }
+
+    /// `gathered` is kept from one block to the next of the same scratch.
+    fn block(
+        &self,
+        layout: &PackedLayout,
+        at: At,
+        source: &[u32],
+        [scratch, strip, begins]: [&mut [u32]; 3],
+        gathered: &mut Option<(usize, Range<usize>)>,
+    ) {
         let ([_, m, _], panels) = (self.panels.shape(), self.panels);
         let At { group, rows, columns } = at;
+        let right = Right { gathering: layout.gathering.as_ref(), strip, begins, gathered };
         let block = Block {
             panels: panels.from(group, rows.start),
             first: &self.first[group * panels.padded_rows() + rows.start..],
             zeros: panels.zeros_from(group, rows.start),
-            steps: panels.steps(),
+            tiles: panels.steps().map(|steps| (steps, right)),
+            group,
             taps: &layout.taps,
             planes: &source[group * layout.group()..],
             columns,

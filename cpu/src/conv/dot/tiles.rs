@@ -4,85 +4,137 @@
 
 use std::ops::Range;
 
-use super::block::{BLOCK_SCRATCH, Block, ONES, Output, WIDTH, position_totals};
+use super::block::{Block, Output, WIDTH};
 use super::epilogue::{ALL, ANY, Positions, TileEpilogue};
 use super::panels::Steps;
+use super::strip::{Gathering, Of, PAIR, PAIRS, Right, pairs_of};
 use crate::gemm::{
-    DotGroup, Int8x4, MicroKernel, Room, SumVector, TILE_SIDE, TILE_STRIP, TileProduct, TileShape, Tiles,
-    VECTOR,
+    DotGroup, MicroKernel, Room, SumVector, TILE_SIDE, TileProduct, TileShape, Tiles, VECTOR, keep_awake,
 };
 
 /// Rows, and positions, of the sums that are computed at a time.
-const SIDE: usize = TILE_STRIP;
-/// Dot groups of the right operand that all panels meet before others, and such tiles of them at most.
-const CACHED: usize = 8 * 1024;
-const TILES: usize = 8;
+const SIDE: usize = PAIR;
 /// Rows that the epilogue is given at a time: whole blocks of channels.
 const ROWS: usize = 4;
 
+/// So many outputs of a block do not stay in the second cache until they are read, nor does a residual.
+const DISTANT: usize = 128 * 1024;
+
 impl Block<'_> {
-    /// As `compute`, for weights in panels for tiles. The product is `DotGroup::weight_tile_product`.
+    /// As `compute`, for weights in panels for tiles.
     #[inline(never)]
-    pub(super) fn compute_by_tiles(
-        self,
-        steps: Steps,
-        product: unsafe fn(&TileProduct),
-        give: &dyn Fn(Part<'_>),
-    ) {
+    pub(super) fn compute_by_tiles(self, steps: Steps, of: Of, right: Right<'_>, give: &dyn Fn(Task<'_>)) {
         let (depth, Range { start, end }) = (self.taps.len(), self.columns.clone());
         let Steps { dot_groups, volume } = steps;
-        let (padded, count) = (self.rows.len().next_multiple_of(TILE_SIDE), depth / dot_groups);
-        let farthest = self.taps.iter().fold(0, |last, &tap| last.max(tap));
-        assert!(count > 0 && depth == count * dot_groups && depth.is_multiple_of(volume));
-        assert!(self.panels.len() >= padded * depth && self.first.len() >= padded);
+        let (padded, count) = (self.rows.len().next_multiple_of(TILE_SIDE), depth.div_ceil(dot_groups));
+        let all = count * dot_groups;
+        assert!(count > 0 && self.panels.len() >= padded * all && self.first.len() >= padded);
         assert!(self.zeros.is_empty() || self.zeros.len() >= padded);
-        assert!(farthest + end <= self.planes.len() && self.scratch.len() >= BLOCK_SCRATCH * depth);
-        // From a dot group of channels to the next, for each position of the kernel.
-        let line = if depth > volume { self.taps[volume] - self.taps[0] } else { 0 };
-        // A step has a dot group at least. Its begin takes two words; memory of a thread begins where those may lie.
-        let (begins, ones) = self.scratch.split_at_mut(2 * count);
-        let ones = &mut ones[..depth];
-        // Bytes alone have zero points.
-        if !self.zeros.is_empty() {
-            ones.fill(ONES);
-        }
-        let begins: &mut [u64] = bytemuck::cast_slice_mut(begins);
-        for (step, begin) in begins.iter_mut().enumerate() {
-            let steps = depth / volume / dot_groups;
-            let tap = self.taps[step / steps] + step % steps * dot_groups * line;
-            *begin = (tap * size_of::<u32>()) as u64;
-        }
-        let job = Job {
-            panels: self.panels,
-            first: self.first,
-            zeros: self.zeros,
-            planes: self.planes,
-            begins,
-            depth,
-            dot_groups,
-            line,
-            rows: self.rows,
+        let Right { gathering, strip, begins, gathered } = right;
+        let (pairs, channels) = (pairs_of(depth, end - start), depth / volume);
+        // A begin takes two words; memory of a thread begins where those may lie.
+        let begins: &mut [u64] = bytemuck::cast_slice_mut(&mut begins[..2 * count]);
+        let begin = |words: usize| (words * size_of::<u32>()) as u64;
+        let channel = self.taps.get(volume).map_or(0, |next| next - self.taps[0]);
+        // What is gathered has whole tiles. Where the image lies, tiles have other extents for positions beyond whole ones,
+        // which come last.
+        let (line, whole, len) = match gathering {
+            Some(Gathering::Strips(_)) => {
+                begins.iter_mut().enumerate().for_each(|(i, at)| *at = begin(i * dot_groups * PAIR));
+                (PAIR, end, pairs * all * PAIR)
+            }
+            Some(Gathering::Rows(rows)) => {
+                assert!(channels.is_multiple_of(dot_groups) && start.is_multiple_of(VECTOR));
+                for (i, at) in begins.iter_mut().enumerate() {
+                    let (tap, group) = (i * dot_groups / channels, i * dot_groups % channels);
+                    *at = begin(rows.tap(tap, channels) + group * rows.channel());
+                }
+                let key = Some((self.group, 0..0));
+                if *gathered != key {
+                    (of.gather_rows)(self.planes, (channels, channel), rows, strip);
+                    *gathered = key;
+                }
+                (rows.channel(), end, rows.len(channels))
+            }
+            None => {
+                assert!(volume == 1 && depth == all);
+                assert!(self.taps[0] + (depth - 1) * channel + end <= self.planes.len());
+                let first = |i: usize| begin(self.taps[0] + i * dot_groups * channel);
+                begins.iter_mut().enumerate().for_each(|(i, at)| *at = first(i));
+                (channel, start + (end - start) / SIDE * SIDE, 0)
+            }
         };
+        assert!(strip.len() >= len);
+        let padded = gathering.is_some();
+        let distant = self.rows.len() * (end - start) > DISTANT;
         let (mut tiles, mut room) = (Tiles::new(), Room([0; SIDE * SIDE]));
-        // Positions beyond whole tiles come last: tiles have other extents for them.
-        let whole = start + (end - start) / SIDE * SIDE;
-        let strip = (CACHED / (depth * SIDE).max(1)).clamp(1, TILES) * SIDE;
-        let strips = (start..whole).step_by(strip).map(|at| at..(at + strip).min(whole));
-        for strip in strips.chain((whole < end).then_some(whole..end)) {
-            let (mut positions, mut totals) = ([const { Positions::NONE }; TILES], [[0; WIDTH]; TILES]);
-            for (i, at) in strip.clone().step_by(SIDE).enumerate() {
-                let at = (at, SIDE.min(strip.end - at));
-                positions[i] = Positions::new(self.lines, self.before, at);
-                if !job.zeros.is_empty() {
-                    position_totals::<Int8x4>(self.taps, job.planes, ones, at, &mut totals[i]);
+        let strips = (start..whole).step_by(pairs * PAIR).map(|at| at..(at + pairs * PAIR).min(whole));
+        for positions in strips.chain((whole < end).then_some(whole..end)) {
+            let Range { start: first, end: last } = positions;
+            if let Some(&Gathering::Strips(lines)) = gathering {
+                let key = Some((self.group, positions));
+                if *gathered != key {
+                    let to = (&mut strip[..len], all);
+                    (of.gather)((self.planes, lines), (self.taps, volume), (first, last - first), to);
+                    *gathered = key;
                 }
             }
-            for row in (0..job.rows.len()).step_by(SIDE) {
-                for (i, at) in strip.clone().step_by(SIDE).enumerate() {
-                    let at = (at, SIDE.min(strip.end - at));
-                    job.tile(product, &mut tiles, &mut room, row, at, i == 0);
-                    job.give((row, &room.0), at.1, (&positions[i], &totals[i]), give);
+            let job = Job {
+                panels: self.panels,
+                first: self.first,
+                zeros: self.zeros,
+                image: if padded { &strip[..len] } else { self.planes },
+                padded,
+                begins,
+                depth: all,
+                dot_groups,
+                line,
+                rows: self.rows.clone(),
+            };
+            let (mut places, mut totals) = ([const { Positions::NONE }; PAIRS], [[0; WIDTH]; PAIRS]);
+            let tile = |i: usize| (first + i * SIDE, SIDE.min(last - first - i * SIDE));
+            // Where that lies in the image.
+            let place = |i: usize, right: usize| match gathering {
+                Some(Gathering::Strips(_)) => i * all * PAIR + right,
+                Some(Gathering::Rows(rows)) => rows.place(first + i * SIDE + right, channels),
+                None => first + i * SIDE + right,
+            };
+            let here = (last - first).div_ceil(SIDE);
+            for i in 0..here {
+                places[i] = Positions::new(self.lines, self.before, tile(i));
+                if !job.zeros.is_empty() {
+                    let totals = totals[i].as_chunks_mut::<VECTOR>().0.iter_mut().enumerate();
+                    for (v, totals) in totals.take(tile(i).1.div_ceil(VECTOR)) {
+                        let here = (place(i, v * VECTOR), (tile(i).1 - v * VECTOR).min(VECTOR));
+                        (of.totals)(job.image, job.begins, (dot_groups, line), here, totals);
+                    }
                 }
+            }
+            let panels = job.rows.len().div_ceil(SIDE);
+            for at in 0..panels * here {
+                let (panel, i) = (at / here, at % here);
+                let (row, count) = (panel * SIDE, tile(i).1);
+                if !padded && last < whole {
+                    // The next strip, a part for each tile.
+                    let part = |at: usize| at * depth / (panels * here);
+                    job.fetch(part(at)..part(at + 1), last..(last + pairs * PAIR).min(end));
+                }
+                let rows = job.rows.start + row..job.rows.start + (row + SIDE).min(job.rows.len());
+                if distant {
+                    give(Task::Fetch(rows.clone(), &places[i]));
+                }
+                let right = place(i, TILE_SIDE);
+                job.tile(of.product, &mut tiles, &mut room, row, [place(i, 0), right], count);
+                give(Task::Take(&Part {
+                    first: &job.first[row..],
+                    sums: &room.0,
+                    rows,
+                    zeros: if job.zeros.is_empty() { &[] } else { &job.zeros[row..] },
+                    totals: &totals[i],
+                    positions: &places[i],
+                    // Vectors without positions are written to nowhere, but only where lanes count.
+                    whole: count == SIDE && places[i].lanes_are() == ALL,
+                }));
             }
         }
     }
@@ -93,9 +145,13 @@ struct Job<'a> {
     panels: &'a [u32],
     first: &'a [u32],
     zeros: &'a [i32],
-    planes: &'a [u32],
+    /// The planes, or a strip of them.
+    image: &'a [u32],
+    /// Whether that has whole tiles.
+    padded: bool,
     /// Where the image's dot groups of each step begin, in bytes.
     begins: &'a [u64],
+    /// Of whole steps.
     depth: usize,
     dot_groups: usize,
     line: usize,
@@ -110,14 +166,16 @@ impl Job<'_> {
         tiles: &mut Tiles,
         room: &mut Room,
         row: usize,
-        (start, count): (usize, usize),
-        fetch: bool,
+        [start, second]: [usize; 2],
+        count: usize,
     ) {
         let Job { depth, dot_groups, line, .. } = *self;
-        let (left, right) = (count.min(TILE_SIDE), count.saturating_sub(TILE_SIDE));
+        let columns = if self.padded { count.next_multiple_of(TILE_SIDE) } else { count };
+        let (left, right) = (columns.min(TILE_SIDE), columns.saturating_sub(TILE_SIDE));
         tiles.configure(TileShape {
             rows: [TILE_SIDE as u8; 2],
-            columns: [left as u8, right.max(1) as u8],
+            // Strips need no other extents.
+            columns: [left as u8, if right > 0 { right } else { left } as u8],
             depth: dot_groups as u8,
         });
         let at = room.0.as_mut_ptr();
@@ -127,55 +185,78 @@ impl Job<'_> {
             second_a: a.wrapping_add(TILE_SIDE * depth),
             row: dot_groups * size_of::<u32>(),
             step: TILE_SIDE * dot_groups * size_of::<u32>(),
-            b: self.planes[start..].as_ptr(),
+            b: self.image[start..].as_ptr(),
+            second_b: (second - start) * size_of::<u32>(),
             line: line * size_of::<u32>(),
             steps: self.begins.as_ptr(),
             count: self.begins.len(),
             sums: at,
             second_sums: at.wrapping_add(TILE_SIDE * SIDE),
             sums_row: SIDE * size_of::<u32>(),
-            // The first tile of a strip fetches the next rows, which may lie in memory.
-            fetch: a.wrapping_add(SIDE * depth).cast(),
-            fetch_lines: if fetch { (SIDE * dot_groups * size_of::<u32>()).div_ceil(64) } else { 0 },
+            // The processor itself foresees rows that are read one after the other.
+            fetch: std::ptr::null(),
+            fetch_lines: 0,
             two_rows: u8::from(self.rows.len() - row > TILE_SIDE),
             two_columns: u8::from(right > 0),
             add: 0,
         };
-        // SAFETY: `compute_by_tiles` asserted that there are whole panels, and the farthest position of all taps.
+        // SAFETY: `compute_by_tiles` asserted that there are whole panels, and the farthest position of all taps or a strip.
         unsafe { multiply(&product) };
     }
 
-    /// Gives sums at so many positions away.
-    fn give(
-        &self,
-        (row, sums): (usize, &[u32]),
-        count: usize,
-        (positions, totals): (&Positions, &[i32; WIDTH]),
-        give: &dyn Fn(Part<'_>),
-    ) {
-        // Vectors without positions are written to nowhere, but only where lanes count.
-        let whole = count == SIDE && positions.lanes_are() == ALL;
-        for part in (0..SIDE.min(self.rows.len() - row)).step_by(ROWS) {
-            let begin = row + part;
-            give(Part {
-                first: &self.first[begin..][..ROWS],
-                sums: &sums[part * SIDE..][..ROWS * SIDE],
-                rows: self.rows.start + begin..self.rows.start + (begin + ROWS).min(self.rows.len()),
-                zeros: if self.zeros.is_empty() { &[] } else { &self.zeros[begin..][..ROWS] },
-                totals,
-                positions,
-                whole,
-            });
+    /// Fetches so many lines of the image at some positions.
+    fn fetch(&self, lines: Range<usize>, positions: Range<usize>) {
+        for line in lines {
+            let from = self.begins[0] as usize / size_of::<u32>() + line * self.line;
+            fetch(&self.image[from + positions.start..from + positions.end]);
         }
     }
 }
 
-/// Sums of `ROWS` rows at `SIDE` positions.
+/// Fetches memory into the second cache.
+fn fetch(words: &[u32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in words.chunks(VECTOR) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every processor of x86-64 has this instruction, and it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = words;
+}
+
+/// What is asked of an epilogue.
+pub(super) enum Task<'a> {
+    /// To fetch what sums of these rows and positions are stored to and added to.
+    Fetch(Range<usize>, &'a Positions),
+    /// To take sums.
+    Take(&'a Part<'a>),
+}
+
+impl Task<'_> {
+    /// # Safety
+    /// As of `TileEpilogue::tile`, but anywhere on a processor with `D::available()`.
+    pub(super) unsafe fn ask<D: DotGroup, E: TileEpilogue>(self, epilogue: &E) {
+        match self {
+            Task::Fetch(rows, positions) => epilogue.fetch(rows, positions),
+            // SAFETY: as the caller promises. What is long is compiled for any lanes alone.
+            Task::Take(part) => unsafe {
+                match part.whole && E::SHORT {
+                    true => D::run(Give::<E, ALL> { part, epilogue }),
+                    false => D::run(Give::<E, ANY> { part, epilogue }),
+                }
+            },
+        }
+    }
+}
+
+/// Sums of up to `SIDE` rows at up to `SIDE` positions.
 pub(super) struct Part<'a> {
-    /// What sums begin with.
+    /// What sums begin with, for whole panels.
     first: &'a [u32],
     sums: &'a [u32],
     rows: Range<usize>,
+    /// None where all are 0.
     zeros: &'a [i32],
     totals: &'a [i32; WIDTH],
     positions: &'a Positions,
@@ -183,30 +264,10 @@ pub(super) struct Part<'a> {
     whole: bool,
 }
 
-impl Part<'_> {
-    /// Gives them to the epilogue.
-    ///
-    /// # Safety
-    /// As of `TileEpilogue::tile`, but anywhere on a processor with `D::available()`.
-    pub(super) unsafe fn give<D: DotGroup, E: TileEpilogue>(self, epilogue: &E) {
-        let Part { first, sums, rows, zeros, totals, positions, whole } = self;
-        let output = Output { epilogue, rows, positions, zeros, totals };
-        // SAFETY: as the caller promises.
-        unsafe {
-            // What is long is compiled for any lanes alone.
-            match whole && E::SHORT {
-                true => D::run(Give::<E, ALL> { first, sums, output }),
-                false => D::run(Give::<E, ANY> { first, sums, output }),
-            }
-        }
-    }
-}
-
-/// What `Part::give` gives.
+/// Gives them to the epilogue.
 struct Give<'a, E, const LANES: u8> {
-    first: &'a [u32],
-    sums: &'a [u32],
-    output: Output<'a, E>,
+    part: &'a Part<'a>,
+    epilogue: &'a E,
 }
 
 impl<E: TileEpilogue, const LANES: u8> MicroKernel for Give<'_, E, LANES> {
@@ -214,9 +275,19 @@ impl<E: TileEpilogue, const LANES: u8> MicroKernel for Give<'_, E, LANES> {
 
     #[inline(always)]
     unsafe fn run<D: DotGroup>(self) {
-        let Give { first, sums, output } = self;
-        // SAFETY: as the caller promises.
-        unsafe { output.take::<D, ROWS, 2, LANES>(loaded::<D, 2>(first, sums)) };
+        let Give { part: &Part { first, sums, ref rows, zeros, totals, positions, .. }, epilogue } = self;
+        for (i, row) in rows.clone().step_by(ROWS).enumerate() {
+            let begin = i * ROWS;
+            let zeros = if zeros.is_empty() { &[] } else { &zeros[begin..][..ROWS] };
+            let output = Output { epilogue, rows: row..(row + ROWS).min(rows.end), positions, zeros, totals };
+            // SAFETY: as the caller promises; `compute_by_tiles` has configured tiles.
+            unsafe {
+                if !E::SHORT {
+                    keep_awake();
+                }
+                output.take::<D, ROWS, 2, LANES>(loaded::<D, 2>(&first[begin..], &sums[begin * SIDE..]));
+            }
+        }
     }
 }
 

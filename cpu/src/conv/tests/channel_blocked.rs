@@ -33,6 +33,14 @@ const CASES: &[Case] = &[
     Case { x: &[1, 16, 7, 7], w: &[64, 16, 3, 3], y: &[1, 64, 7, 7], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Relu") },
     Case { x: &[3, 4, 1, 1], w: &[2, 4, 1, 1], y: &[3, 2, 1, 1], group: 1, pads: &[0; 4], strides: &[1, 1], activation: None },
     Case { x: &[1, 8, 37], w: &[8, 8, 4], y: &[1, 8, 12], group: 1, pads: &[1, 1], strides: &[3], activation: Some("Sigmoid") },
+    // Several strips of tiles, with a rest and with lines that fill the last step; and what is read where it lies.
+    Case { x: &[1, 96, 19, 23], w: &[40, 96, 3, 3], y: &[1, 40, 19, 23], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Relu") },
+    Case { x: &[1, 12, 30, 31], w: &[34, 12, 3, 3], y: &[1, 34, 30, 31], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Silu") },
+    Case { x: &[1, 46, 9, 9], w: &[20, 46, 1, 1], y: &[1, 20, 9, 9], group: 1, pads: &[0; 4], strides: &[1, 1], activation: Some("Relu") },
+    Case { x: &[1, 20, 64, 65], w: &[290, 20, 1, 1], y: &[1, 290, 64, 65], group: 1, pads: &[0; 4], strides: &[1, 1], activation: Some("Relu") },
+    // Lines that nearly fill tiles.
+    Case { x: &[2, 64, 9, 14], w: &[40, 64, 3, 3], y: &[2, 40, 9, 14], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Relu") },
+    Case { x: &[1, 64, 29, 31], w: &[40, 64, 3, 3], y: &[1, 40, 15, 16], group: 1, pads: &[1; 4], strides: &[2, 2], activation: Some("Relu") },
     // Most of what products would read lies between lines.
     Case { x: &[1, 8, 60, 40], w: &[4, 8, 1, 40], y: &[1, 4, 60, 1], group: 1, pads: &[0; 4], strides: &[1, 1], activation: Some("Relu") },
 ];

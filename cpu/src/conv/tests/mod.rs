@@ -33,6 +33,12 @@ pub(crate) const CASES: &[Case] = &[
     Case { x: &[2, 64, 5, 6], w: &[40, 32, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 2, y: &[2, 40, 5, 6], checksum: -4835.0 },
     Case { x: &[1, 16, 17, 17], w: &[17, 16, 3, 3], pads: &[1, 1, 1, 1], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 17, 9, 9], checksum: -5124.0 },
     Case { x: &[1, 96, 3, 21], w: &[8, 96, 1, 3], pads: &[], strides: &[], dilations: &[], group: 1, y: &[1, 8, 3, 19], checksum: -124.0 },
+    // Lines that nearly fill tiles.
+    Case { x: &[2, 64, 9, 14], w: &[40, 64, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[2, 40, 9, 14], checksum: -669.0 },
+    Case { x: &[1, 64, 29, 31], w: &[40, 64, 3, 3], pads: &[1, 1, 1, 1], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 40, 15, 16], checksum: -1593.0 },
+    Case { x: &[1, 96, 10, 14], w: &[40, 48, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 2, y: &[1, 40, 10, 14], checksum: -618.0 },
+    Case { x: &[1, 32, 7, 46], w: &[18, 32, 3, 5], pads: &[0, 2, 1, 2], strides: &[], dilations: &[], group: 1, y: &[1, 18, 6, 46], checksum: 884.0 },
+    Case { x: &[1, 64, 45], w: &[24, 64, 3], pads: &[1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 24, 45], checksum: 757.0 },
     Case { x: &[1, 2, 5, 6, 7], w: &[3, 2, 2, 3, 3], pads: &[1, 0, 1, 0, 1, 1], strides: &[1, 2, 1], dilations: &[2, 1, 1], group: 1, y: &[1, 3, 4, 3, 7], checksum: -128.0 },
     Case { x: &[1, 3, 23, 19], w: &[9, 3, 7, 7], pads: &[3, 3, 3, 3], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 9, 12, 10], checksum: 268.0 },
     Case { x: &[2, 5, 7, 7], w: &[13, 5, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[2, 13, 7, 7], checksum: 1025.0 },

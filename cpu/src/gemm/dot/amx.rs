@@ -76,6 +76,16 @@ impl Tiles {
         Tiles { available: Self::available(), shape: None, _thread: PhantomData }
     }
 
+    /// Keeps the tiles' unit from falling asleep, which takes it a third of a microsecond and it as long to wake up: for work
+    /// between products, once in a tenth.
+    #[inline(always)]
+    pub(crate) fn keep_awake(&self) {
+        if self.shape.is_some() {
+            // SAFETY: tiles are configured.
+            unsafe { keep_awake() };
+        }
+    }
+
     /// Whether products of so many rows should use tiles.
     pub(crate) fn serve(&self, rows: usize) -> bool {
         self.available && rows >= FEWEST
@@ -145,6 +155,7 @@ impl Tiles {
                 row: row * size_of::<u32>(),
                 step: SIDE * size_of::<u32>(),
                 b: panel[done * COLUMNS..].as_ptr(),
+                second_b: SIDE * size_of::<u32>(),
                 line: COLUMNS * size_of::<u32>(),
                 steps: PANEL_STEPS.as_ptr(),
                 count: steps,
@@ -203,6 +214,20 @@ unsafe fn load(of: &Configuration) {
         );
     }
 }
+
+/// See `Tiles::keep_awake`: a product whose sums nobody needs, those of the upper left tiles.
+///
+/// # Safety
+/// The thread's tiles are configured.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) unsafe fn keep_awake() {
+    // SAFETY: as the caller promises.
+    unsafe { asm!("tdpbf16ps tmm0, tmm4, tmm6", out("tmm0") _, options(nostack, nomem, preserves_flags)) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe fn keep_awake() {}
 
 /// # Safety
 /// The processor has tiles, and the system lets the process use them.

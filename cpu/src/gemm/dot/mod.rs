@@ -8,7 +8,7 @@ mod micro_kernel;
 pub(crate) mod pairs;
 mod tile_product;
 
-pub(crate) use amx::{Room, SIDE as TILE_SIDE, STRIP as TILE_STRIP, TileShape, Tiles};
+pub(crate) use amx::{Room, SIDE as TILE_SIDE, STRIP as TILE_STRIP, TileShape, Tiles, keep_awake};
 pub(crate) use bf16::panel_product;
 pub(crate) use int8::{Int8Right, PackedBytes, byte_products, multiply_dots};
 pub(crate) use isa::{Bf16Pair, COLUMNS, DotGroup, Int8x4, MicroKernel, SumVector, VECTOR, missing};

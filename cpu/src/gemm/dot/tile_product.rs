@@ -11,9 +11,9 @@ pub(crate) struct TileProduct {
     pub(crate) second_a: *const u32,
     pub(crate) row: usize,
     pub(crate) step: usize,
-    /// The right operand, from a line to the next, and where each step begins. The right tile's columns follow the
-    /// left one's.
+    /// The right operand, from the left tile to the right one, from a line to the next, and where each step begins.
     pub(crate) b: *const u32,
+    pub(crate) second_b: usize,
     pub(crate) line: usize,
     pub(crate) steps: *const u64,
     /// Steps; at least one.
@@ -70,7 +70,8 @@ macro_rules! multiply_tiles {
             concat!($instruction, " tmm0, tmm4, tmm6"),
             "cmp byte ptr [{p} + {TWO_COLUMNS}], 0",
             "je 6f",
-            "tileloadd tmm7, [{t} + {line} + 64]",
+            "add {t}, [{p} + {SECOND_B}]",
+            "tileloadd tmm7, [{t} + {line}]",
             concat!($instruction, " tmm1, tmm4, tmm7"),
             "6:",
             "cmp byte ptr [{p} + {TWO_ROWS}], 0",
@@ -121,6 +122,7 @@ macro_rules! multiply_tiles {
             fetch = inout(reg) $product.fetch => _,
             t = out(reg) _,
             n = out(reg) _,
+            SECOND_B = const std::mem::offset_of!(TileProduct, second_b),
             SUMS = const std::mem::offset_of!(TileProduct, sums),
             SECOND_SUMS = const std::mem::offset_of!(TileProduct, second_sums),
             SUMS_ROW = const std::mem::offset_of!(TileProduct, sums_row),

@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 
 #[cfg(target_arch = "x86_64")]
 use crate::loops::vector::ROUGH_POWER;
+use crate::tensor::bf16;
 
 /// Writes `exp(score · scale − largest)` of each score, rounded, two in a word, and gives the sum of what was
 /// rounded, within 1e-4 of itself. No score exceeds `largest` so scaled. The words that follow the last score up to
@@ -22,8 +23,8 @@ pub(super) unsafe fn rounded_exponentials(
 ) -> f32 {
     /// Numbers in a vector.
     const LEN: usize = 16;
-    /// Below it a power of two is no normal number.
-    const LOWEST: f32 = -126.0;
+    /// Below it the result is no normal number: that would take a hundred times as long, and counts as zero anyhow.
+    const LOWEST: f32 = -125.5;
 
     assert!(words.len() >= scores.len().div_ceil(LEN) * LEN / 2, "room for whole vectors");
     let factor = _mm512_set1_ps(scale * std::f32::consts::LOG2_E);
@@ -51,6 +52,66 @@ pub(super) unsafe fn rounded_exponentials(
     _mm512_reduce_add_ps(sum)
 }
 
+/// The largest of scores times a positive `scale`, and of another number. A score that is no number counts as none.
+///
+/// # Safety
+/// The processor must have AVX512_BF16.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+pub(super) unsafe fn largest(scores: &[f32], scale: f32, other: f32) -> f32 {
+    let (chunks, rest) = scores.as_chunks::<16>();
+    let (factor, mut most) = (_mm512_set1_ps(scale), _mm512_set1_ps(other));
+    for chunk in chunks {
+        // SAFETY: a chunk is a vector. The second operand is the result where one is no number.
+        unsafe { most = _mm512_max_ps(_mm512_mul_ps(_mm512_loadu_ps(chunk.as_ptr()), factor), most) };
+    }
+    if !rest.is_empty() {
+        let mask = (1u16 << rest.len()) - 1;
+        // SAFETY: the mask leaves out what lies beyond the scores.
+        unsafe {
+            let x = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, rest.as_ptr()), factor);
+            most = _mm512_mask_max_ps(most, mask, x, most);
+        }
+    }
+    _mm512_reduce_max_ps(most)
+}
+
+/// Numbers times a factor, rounded.
+///
+/// # Safety
+/// The processor must have AVX512_BF16.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+pub(super) unsafe fn rounded_times(from: &[f32], factor: f32, to: &mut [bf16]) {
+    for (from, to) in from.chunks(16).zip(to.chunks_mut(16)) {
+        let mask = (!0u32 >> (32 - from.len().min(to.len()))) as u16;
+        // SAFETY: the mask leaves out what lies beyond the numbers.
+        unsafe {
+            let x = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, from.as_ptr()), _mm512_set1_ps(factor));
+            let rounded = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x));
+            _mm256_mask_storeu_epi16(to.as_mut_ptr().cast(), mask, rounded);
+        }
+    }
+}
+
+/// On a processor of another kind nobody may call it.
+///
+/// # Safety
+/// None may call it.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) unsafe fn largest(_scores: &[f32], _scale: f32, _other: f32) -> f32 {
+    unreachable!("bfloat16 numbers on a processor without them")
+}
+
+/// On a processor of another kind nobody may call it.
+///
+/// # Safety
+/// None may call it.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) unsafe fn rounded_times(_from: &[f32], _factor: f32, _to: &mut [bf16]) {
+    unreachable!("bfloat16 numbers on a processor without them")
+}
+
 /// On a processor of another kind nobody may call it.
 ///
 /// # Safety
@@ -69,7 +130,29 @@ pub(super) unsafe fn rounded_exponentials(
 mod tests {
     use super::*;
     use crate::gemm::{Bf16Pair, DotGroup};
-    use crate::tensor::bf16;
+
+    #[test]
+    fn largest_and_products_of_any_number() {
+        if !Bf16Pair::available() {
+            println!("skipped: this processor has no bfloat16 numbers");
+            return;
+        }
+        for count in [1usize, 15, 16, 17, 40] {
+            let mut x: Vec<f32> = (0..count).map(|i| ((i * 37) % 101) as f32 * -0.7 - 3.0).collect();
+            let want = x.iter().fold(-9.0, |most: f32, x| most.max(x * 0.5));
+            // SAFETY: the processor was asked.
+            assert_eq!(unsafe { largest(&x, 0.5, -9.0) }, want, "{count}");
+            // SAFETY: as above.
+            assert_eq!(unsafe { largest(&x, 0.5, 2.0) }, 2.0);
+            let mut y = vec![bf16::ONE; count];
+            // SAFETY: as above.
+            unsafe { rounded_times(&x, 3.0, &mut y) };
+            assert!(y.iter().zip(&x).all(|(y, x)| *y == bf16::from_f32(x * 3.0)), "{count}");
+            x[count / 2] = f32::NAN;
+            // SAFETY: as above.
+            assert!(unsafe { largest(&x, 0.5, -9.0) } >= -9.0);
+        }
+    }
 
     #[test]
     fn exponentials_of_any_number_of_scores() {

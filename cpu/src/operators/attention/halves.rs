@@ -6,12 +6,11 @@ use std::ops::Range;
 use crate::tensor::bf16;
 use crate::threads::Pool;
 
-use super::exponentials::rounded_exponentials;
+use super::exponentials::{largest, rounded_exponentials, rounded_times};
 use super::heads::Heads;
 use super::problem::{Problem, Sink};
-use super::softmax_step::{Times, softmax_step};
+use super::softmax_step::{Times, step_to};
 use crate::gemm::{Activate, Bf16Pair, COLUMNS, DotGroup, Store, Tiles, panel_product};
-use crate::loops::half_types::narrow_bfloat16;
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
@@ -116,6 +115,7 @@ impl<T: Store> Task<'_, T> {
                         panel_product(&mut tiles, out, place, (q, depth), panel, &[], false);
                     }
                     for (r, (max, sum)) in running.iter_mut().enumerate().take(count) {
+                        tiles.keep_awake();
                         let scores = &mut scores[r * KEYS..][..n];
                         // Hiding may come before scaling by a positive number, what is added may not.
                         let last = p.softcap == 0.0 && p.scale > 0.0 && p.mask.hides_only();
@@ -131,17 +131,13 @@ impl<T: Store> Task<'_, T> {
                         p.mask.add(self.batch, self.head, row + r, first + block, scores);
                         let weights = &mut weights[r * KEYS / 2..][..KEYS / 2];
                         weights[n.div_ceil(2)..pairs_here].fill(0);
-                        softmax_step(
-                            max,
-                            sum,
-                            &mut o[r * width..][..width],
-                            scores,
-                            scale,
-                            |scores, largest| {
-                                // SAFETY: `attention` asked the processor.
-                                unsafe { rounded_exponentials(scores, scale, largest, weights) }
-                            },
-                        );
+                        // SAFETY: `attention` asked the processor.
+                        let new = unsafe { largest(scores, scale, *max) };
+                        let o = &mut o[r * width..][..width];
+                        step_to(new, (max, sum, o), scores, |scores, largest| {
+                            // SAFETY: as above.
+                            unsafe { rounded_exponentials(scores, scale, largest, weights) }
+                        });
                     }
                     let values = v.chunks_exact(pairs * COLUMNS);
                     for (i, panel) in values.enumerate() {
@@ -159,14 +155,15 @@ impl<T: Store> Task<'_, T> {
                     }
                 }
                 for (r, (_, total)) in running.iter().enumerate().take(count) {
+                    tiles.keep_awake();
                     let [b, h, at] = p.y_strides;
                     let at = self.batch * b + self.head * h + (row + r) * at;
                     let o = &mut o[r * width..][..p.v_size];
                     let factor = if *total > 0.0 { total.recip() } else { 0.0 };
-                    widest(Times(&mut *o, factor));
                     // SAFETY: each row of the output belongs to one task.
                     if let Some(y) = T::halves_mut(unsafe { y.get(at..at + p.v_size) }) {
-                        narrow_bfloat16(o, y);
+                        // SAFETY: `attention` asked the processor.
+                        unsafe { rounded_times(o, factor, y) };
                     }
                 }
             }

@@ -15,6 +15,16 @@ pub(super) fn softmax_step<C: Activate>(
     exponentials: impl FnOnce(&mut [C], C) -> C,
 ) {
     let new = widest(Largest { row: scores, scale, other: *max });
+    step_to(new, (max, sum, o), scores, exponentials);
+}
+
+/// The same where the new maximum is known.
+pub(super) fn step_to<C: Activate>(
+    new: C,
+    (max, sum, o): (&mut C, &mut C, &mut [C]),
+    scores: &mut [C],
+    exponentials: impl FnOnce(&mut [C], C) -> C,
+) {
     if new == C::neg_infinity() {
         exponentials(scores, C::zero());
         return;

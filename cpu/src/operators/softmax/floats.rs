@@ -69,14 +69,14 @@ impl Kernel for Floats {
 }
 
 /// Normalises columns of a matrix `[along, inner]` of `x`, or of `y` itself, where it starts at `start`.
-struct Columns<'a> {
-    x: Option<&'a [f32]>,
-    y: &'a Parts<'a, f32>,
-    start: usize,
-    along: usize,
-    inner: usize,
-    columns: Range<usize>,
-    logarithm: bool,
+pub(super) struct Columns<'a> {
+    pub(super) x: Option<&'a [f32]>,
+    pub(super) y: &'a Parts<'a, f32>,
+    pub(super) start: usize,
+    pub(super) along: usize,
+    pub(super) inner: usize,
+    pub(super) columns: Range<usize>,
+    pub(super) logarithm: bool,
 }
 
 impl SimdOp for Columns<'_> {

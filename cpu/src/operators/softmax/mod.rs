@@ -22,7 +22,7 @@ use crate::loops::parallel::{Parts, split_mut};
 use crate::loops::scratch::with_scratch;
 use crate::loops::statistics::{Real, total};
 use crate::loops::widen::{RUN, Widen};
-use floats::Floats;
+use floats::{Columns, Floats};
 use rows::Rows;
 
 pub(super) const KERNELS: &[Entry] =
@@ -45,7 +45,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 /// Elements a piece of work has at least; an exponential takes about a nanosecond.
 const GRAIN: usize = 16 * 1024;
 
-/// Softmax of halves: rows as `f32` in vectors, rounded once; columns as in any type.
+/// Softmax of halves as `f32` in vectors, rounded once.
 struct Halves<T>(Softmax, PhantomData<fn(T)>);
 
 impl<T: Half + Widen<Wide = f32>> Kernel for Halves<T> {
@@ -56,11 +56,40 @@ impl<T: Half + Widen<Wide = f32>> Kernel for Halves<T> {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let Some(output) = &mut outputs[0] else { return Ok(()) };
-        let (_, along, inner) = self.0.split(output.shape())?;
-        if inner != 1 {
+        let (outer, along, inner) = self.0.split(output.shape())?;
+        let width = COLUMNS.min(inner);
+        if inner != 1 && along * width > KEPT {
             return General::<T> { op: self.0, _type: PhantomData }.run(cx, inputs, outputs);
         }
         let x = inputs[0].map(|x| x.slice::<T>());
+        if inner != 1 && along > 0 {
+            let (y, blocks) = (Parts::new(output.slice::<T>()), inner.div_ceil(COLUMNS));
+            cx.pool.split(outer * blocks, (GRAIN / (along * width).max(1)).max(1), |units| {
+                with_scratch([along * width], |[block]: [&mut [f32]; 1]| {
+                    for unit in units {
+                        let (start, first) = (unit / blocks * along * inner, unit % blocks * COLUMNS);
+                        let width = width.min(inner - first);
+                        let row = |k: usize| {
+                            let at = start + k * inner + first;
+                            // SAFETY: each unit has columns of its own, and holds one row of them at a time.
+                            (at..at + width, unsafe { y.get(at..at + width) })
+                        };
+                        for (k, wide) in block.chunks_exact_mut(width).enumerate().take(along) {
+                            let (range, y) = row(k);
+                            T::widen(x.map_or(&*y, |x| &x[range]), wide);
+                        }
+                        let (columns, y) = (0..width, Parts::new(&mut block[..along * width]));
+                        let start = 0;
+                        Columns { x: None, y: &y, start, along, inner: width, columns, logarithm: false }
+                            .widest();
+                        for (k, wide) in block.chunks_exact(width).enumerate().take(along) {
+                            T::narrow(wide, row(k).1);
+                        }
+                    }
+                });
+            });
+            return Ok(());
+        }
         split_mut(cx.pool, output.slice::<T>(), along, (GRAIN / along.max(1)).max(1), |range, part| {
             with_scratch([along], |[row]: [&mut [f32]; 1]| {
                 for (i, y) in range.zip(part.chunks_mut(along)) {
@@ -86,6 +115,8 @@ struct General<T> {
 
 /// Columns that are normalised at a time.
 const COLUMNS: usize = 128;
+/// Elements that a thread keeps memory for.
+const KEPT: usize = 1 << 18;
 
 impl<T: Widen<Wide: Real>> Kernel for General<T> {
     fn run(
@@ -233,7 +264,7 @@ fn hard<'a, T: Widen<Wide: Real>>(y: impl Iterator<Item = &'a mut T>, max: T::Wi
 #[cfg(test)]
 mod tests {
     use crate::graph::Attribute;
-    use crate::tensor::f16;
+    use crate::tensor::{bf16, f16};
 
     use crate::testing::{elements, run, t};
 
@@ -257,5 +288,21 @@ mod tests {
         }
         let out = run("Hardmax", 13, &axis, &[t(&[1, 3, 2], &[1.0f32, 5.0, 3.0, 5.0, 3.0, 0.0])], 1).unwrap();
         assert_eq!(elements::<f32>(&out[0]).1, [0.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+    /// Several blocks of columns, and a part of one.
+    #[test]
+    fn columns_of_halves_are_those_of_floats() {
+        let axis = [("axis", Attribute::Int(1))];
+        for (along, inner) in [(1, 2), (5, 300), (16, 128), (40, 17)] {
+            let shape = [2, along, inner];
+            let x: Vec<f32> = (0..2 * along * inner).map(|i| (i * 37 % 101) as f32 / 8.0 - 6.0).collect();
+            let want = elements::<f32>(&run("Softmax", 13, &axis, &[t(&shape, &x)], 1).unwrap()[0]).1;
+            let halves: Vec<bf16> = x.iter().map(|&x| bf16::from_f32(x)).collect();
+            let got = elements::<bf16>(&run("Softmax", 13, &axis, &[t(&shape, &halves)], 1).unwrap()[0]).1;
+            assert!(got.iter().zip(&want).all(|(got, want)| *got == bf16::from_f32(*want)), "{shape:?}");
+            let halves: Vec<f16> = x.iter().map(|&x| f16::from_f32(x)).collect();
+            let got = elements::<f16>(&run("Softmax", 13, &axis, &[t(&shape, &halves)], 1).unwrap()[0]).1;
+            assert!(got.iter().zip(&want).all(|(got, want)| *got == f16::from_f32(*want)), "{shape:?}");
+        }
     }
 }

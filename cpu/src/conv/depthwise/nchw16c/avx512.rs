@@ -204,7 +204,7 @@ impl Nchw16cElement for bf16 {
 
     unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
         // SAFETY: as the caller promises.
-        unsafe { with_function!(activation, f => narrow(f, sums, count, to)) }
+        unsafe { with_function!(rounded activation, f => narrow(f, sums, count, to)) }
     }
 }
 
