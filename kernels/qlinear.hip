@@ -2,7 +2,7 @@
 // a scale and zero point of their own.
 //
 // Access: as for other products, a byte an element. Bound: integer multiply-adds of 32 bits, one for each
-// pair. Where there are matrix cores, qlinear_mma.hip multiplies but for a few channels a group.
+// pair. Where there are matrix cores, qlinear_mma.hip multiplies unless products are small or very large.
 #include "rukh/bytes.h"
 
 DEVICE Bytes bytes_of(const Strided<u8> &raw, const Side &side, u32 first) {

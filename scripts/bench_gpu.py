@@ -307,7 +307,7 @@ def bytes_product(size: int) -> Callable[[str, argparse.Namespace], None]:
         nodes = [
             helper.make_node("QLinearMatMul", [f"y{i}" if i else "x", *given], [f"y{i + 1}"]) for i in range(CHAIN)
         ]
-        info = lambda name: helper.make_tensor_value_info(name, TensorProto.INT8, [size, size])  # noqa: E731
+        info = lambda value: helper.make_tensor_value_info(value, TensorProto.INT8, [size, size])  # noqa: E731
         ours = session(nodes, [info("x"), info("b")], [info(f"y{CHAIN}"), info("y1")], constants)
         feed = {"x": x.cpu().numpy(), "b": b.cpu().numpy()}
         wanted = ((x.double() @ b.double()) / float(constants["scale"])).round().clamp(-128, 127)
@@ -317,8 +317,8 @@ def bytes_product(size: int) -> Callable[[str, argparse.Namespace], None]:
         columns = b.t().contiguous().t()
         times: dict[str, list[float]] = {"rukh": [], "torch": []}
         for _ in range(arguments.rounds):
-            for who, run in (("rukh", lambda: ours.run(None, feed)), ("torch", lambda: torch._int_mm(x, columns))):
-                seen = [k for k in kernels(run) if not k[0].startswith(("Memcpy", "Memset"))]
+            for who, call in (("rukh", lambda: ours.run(None, feed)), ("torch", lambda: torch._int_mm(x, columns))):
+                seen = [k for k in kernels(call) if not k[0].startswith(("Memcpy", "Memset"))]
                 times[who].append(sum(t for _, t in seen) / (CHAIN if who == "rukh" else 1))
         rukh_, torch_ = (statistics.median(x) for x in times.values())
         rates = [2 * size**3 / t / 1e6 for t in (rukh_, torch_)]

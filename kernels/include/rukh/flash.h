@@ -11,7 +11,7 @@ struct FlashParams {
   i64 q_strides[3], k_strides[3], v_strides[3], y_strides[3];
   // Heads that share keys, key heads, and the sizes of a head of keys and values.
   u32 group, kv_heads, size, v_size;
-  // Blocks of keys and values that workgroup memory has room for; of the kernels of short sequences.
+  // Blocks of keys and values that workgroup memory has room for; of the kernels of four waves.
   u32 stages, unused;
 };
 static_assert(sizeof(FlashParams) == 320, "the mirror in providers/hip/attention/params.rs");

@@ -59,12 +59,6 @@ struct Queries {
   }
 };
 
-// Keys from `first` to before `last`.
-struct Range {
-  u32 first, last;
-  METHOD bool has(u32 key) const { return key >= first && key < last; }
-};
-
 // What a mask adds to scores, for the block from key `first` on, as the sums of a product lie. Keys that a row does not
 // see become -infinity.
 template <class T>

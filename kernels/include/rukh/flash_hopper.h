@@ -6,8 +6,8 @@
 // registers. Groups take turns at the matrix units: while one multiplies, another computes exponentials. The first keys
 // and values of the next tile come while the results of this one are stored.
 //
-// Tiles are handed out one by one where they are unequal (a causal rule): those of later queries, which see more keys, go
-// first, within a section of planes whose keys and values fit into the second cache together.
+// Tiles are handed out one by one. Those of later queries, which see more keys where there is a causal rule, go first, within a
+// section of heads whose keys and values fit into the second cache together.
 // Access: the copy engine brings blocks of 128 keys and values, up to two blocks ahead, and takes the results. Bound: the
 // matrix units and one exponential for each score.
 #pragma once
@@ -29,12 +29,6 @@ static_assert(sizeof(HopperFlashParams) == 896, "the mirror in providers/hip/att
 constexpr u32 KEYS = 128;
 
 extern SHARED Chunk dynamic_lds[];
-
-// Keys from `first` to before `last`.
-struct Range {
-  u32 first, last;
-  METHOD bool has(u32 key) const { return key >= first && key < last; }
-};
 
 // Products become scores: scaled, capped, with what a mask adds for each of two rows. `first` is the key of sum 0.
 template <class T, u32 N>
@@ -179,6 +173,8 @@ template <class T, u32 D, u32 GROUPS, bool GENERAL> struct Flash {
     for (u32 turn = 0;; turn++) {
       wait_phase(full_q, turn % 2);
       Place at = *place;
+      // All lanes have read it before one of them says that the queries were used.
+      wave_barrier();
       if (at.query == ~0u) break;
       f32 out[D / 2];
       attend_tile(at, group, n, out);

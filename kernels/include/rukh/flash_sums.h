@@ -5,6 +5,12 @@
 
 constexpr f32 LOG2_E = 1.44269504088896340736f;
 
+// Keys from `first` to before `last`.
+struct Range {
+  u32 first, last;
+  METHOD bool has(u32 key) const { return key >= first && key < last; }
+};
+
 // Two rows of a work item on their way along the keys.
 struct Running {
   f32 most[2], total[2];

@@ -65,7 +65,7 @@ pub(crate) use provider::{
 };
 pub(crate) use transfer::{allocate_on, allocate_pinned_on, copy_bytes, import_on, queue_copy, stream_on};
 pub(crate) use tuning::{TargetResults, Tuned, Tuner, count as count_results, read_results};
-pub(crate) use unit::multiplies_bytes;
+pub(crate) use unit::has_matrix_cores;
 pub(crate) use variables::wants_fp16;
 
 use crate::ops::OpError;

@@ -18,7 +18,7 @@ use super::code;
 use super::fourier::plans::FourierPlans;
 use super::options::HipOptions;
 use super::tuning::Tuner;
-use super::unit::{Unit, has_mma_sync, multiplies_bytes};
+use super::unit::{Unit, has_matrix_cores, has_mma_sync};
 use super::variables::dependent_launches;
 
 /// Kernels on a device, by family; loaded when a plan first needs them.
@@ -228,7 +228,7 @@ impl Provider {
             wgmma: self.target == "sm_90" && info.arch == "sm_90",
             tensor_maps: self.device.has_tensor_maps(),
             compute_units: info.compute_units.max(1) as usize,
-            matrix: multiplies_bytes(self.target),
+            matrix: has_matrix_cores(self.target),
         }
     }
 

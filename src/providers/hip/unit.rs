@@ -14,17 +14,31 @@ pub(super) struct Unit {
     /// Whether the driver makes maps for sm_90's copies of tiles.
     pub(super) tensor_maps: bool,
     pub(super) compute_units: usize,
-    /// Whether the kernels of half-precision numbers use matrix cores.
+    /// See [`has_matrix_cores`].
     pub(super) matrix: bool,
 }
 
-/// Whether a target has matrix units for the kernels of half-precision numbers and of bytes.
-pub(crate) fn multiplies_bytes(target: &str) -> bool {
-    let amd = || targets::find(target).is_some_and(|(_, matrix)| matrix != MatrixUnit::None);
-    has_mma_sync(target) || amd()
+/// Whether the kernels of half-precision numbers and of bytes use matrix cores for a target. Those of sm_70 are others.
+pub(crate) fn has_matrix_cores(target: &str) -> bool {
+    let amd = target.starts_with("gfx");
+    has_mma_sync(target) || amd && targets::find(target).is_some_and(|(_, matrix)| matrix != MatrixUnit::None)
 }
 
 /// Whether it is NVIDIA's from sm_80 on.
 pub(super) fn has_mma_sync(target: &str) -> bool {
     target.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n >= 80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_with_kernels_for_matrix_cores() {
+        let without = ["gfx906", "gfx1030", "gfx1031", "sm_70", "sm_75", "gfx", ""];
+        let with = ["gfx908", "gfx90a", "gfx942", "gfx1100", "gfx1201", "sm_80", "sm_89", "sm_90"];
+        for (target, expected) in without.map(|t| (t, false)).into_iter().chain(with.map(|t| (t, true))) {
+            assert_eq!(has_matrix_cores(target), expected, "{target}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ const _: () = assert!(size_of::<HopperFlashParams>() == 896);
 /// How such a kernel is launched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pipeline {
-    groups: usize,
+    workgroups: usize,
     items: u32,
     lds: u32,
     /// Tiles of a head, heads of a section, all tiles.
@@ -74,11 +74,11 @@ pub(super) fn pipeline(unit: Unit, problem: &Problem, masked: bool) -> Option<Pi
     let mapped = [q, k, v, y].iter().all(|x| packs(x.size) && x.strides.into_iter().all(moves));
     let wide = q.size.max(v.size) > 64;
     // Three groups of heads of up to 64 numbers have registers enough without masks.
-    let waves = if wide || masked { 2 } else { 3 };
-    if !unit.wgmma || !unit.tensor_maps || !mapped || q.rows < waves * LINES {
+    let groups = if wide || masked { 2 } else { 3 };
+    if !unit.wgmma || !unit.tensor_maps || !mapped || q.rows < groups * LINES {
         return None;
     }
-    let tiles = q.rows.div_ceil(waves * LINES);
+    let tiles = q.rows.div_ceil(groups * LINES);
     let unequal = problem.causal || problem.window.iter().any(Option::is_some);
     let bytes = 2 * k.rows * (q.size + v.size);
     let section = match unequal && tiles > FEW_TILES {
@@ -87,10 +87,10 @@ pub(super) fn pipeline(unit: Unit, problem: &Problem, masked: bool) -> Option<Pi
     };
     let (all, size) = (tiles * q.heads * batch, if wide { 128 } else { 64 });
     // What aligns the rest; queries and results of each group; two blocks of keys and of values; barriers and a place.
-    let lds = 1024 + (2 * waves * LINES + 4 * KEYS) * size * 2 + 10 * 8 + 32;
+    let lds = 1024 + (2 * groups * LINES + 4 * KEYS) * size * 2 + 10 * 8 + 32;
     Some(Pipeline {
-        groups: all.min(unit.compute_units),
-        items: 128 * (waves as u32 + 1),
+        workgroups: all.min(unit.compute_units),
+        items: 128 * (groups as u32 + 1),
         lds: lds as u32,
         tiles,
         section: section.min(q.heads * batch),
@@ -119,7 +119,7 @@ impl Problem {
         let mut addresses: Vec<_> =
             addresses.into_iter().map(|(field, operand)| (inner + field, operand)).collect();
         addresses.push((offset_of!(HopperFlashParams, taken), Operand::Counters));
-        plan.launch_with(kernel, [launch.groups, 1, 1], launch.items, launch.lds, &params, &addresses)?;
+        plan.launch_with(kernel, [launch.workgroups, 1, 1], launch.items, launch.lds, &params, &addresses)?;
         let operands = [(self.q, LINES), (self.k, KEYS), (self.v, KEYS), (self.y, LINES)];
         plan.maps(operands.into_iter().enumerate().map(|(i, (heads, rows))| {
             let at = offset_of!(HopperFlashParams, maps) + i * TENSOR_MAP_BYTES;
@@ -189,7 +189,7 @@ mod tests {
             ("odd heads", [1, 12, 2048, 60], [12, 2048], false, false, None),
         ] {
             let found = pipeline(H100, &problem(queries, keys, causal), masked);
-            let of = |x: Pipeline| (x.groups, x.items, x.tiles, x.section, x.all);
+            let of = |x: Pipeline| (x.workgroups, x.items, x.tiles, x.section, x.all);
             assert_eq!(found.map(of), expected, "{what}");
         }
         let without = Unit { tensor_maps: false, ..H100 };

@@ -95,7 +95,7 @@ pub(super) struct FlashParams {
     pub(super) kv_heads: u32,
     pub(super) size: u32,
     pub(super) v_size: u32,
-    /// Blocks of keys and values in workgroup memory, of the kernels of short sequences.
+    /// Blocks of keys and values in workgroup memory, of the kernels of four waves.
     pub(super) stages: u32,
     pub(super) unused: u32,
 }

@@ -47,7 +47,7 @@ impl Constant {
             State::Device(buffer) => buffer.clone(),
             State::Host(tensor) => {
                 let bytes = layout.packed(tensor.buffer().map_or(&[][..], |b| b.bytes()))?;
-                Arc::new(plan.provider.upload(&bytes).map_err(|e| OpError::Data(e.to_string()))?)
+                Arc::new(plan.provider.upload(&bytes)?)
             }
         };
         *state = State::Device(buffer.clone());

@@ -165,7 +165,10 @@ fn build_conv(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
         Some((signed, out)) if !op.channels_last => {
             let zeros = [2, op.weight_zero()];
             let centered = [0, 1].map(|i| is_centered(node, signed[i], zeros[i]));
-            let constant = node.constant(op.weight()).map(Constant::new);
+            let packs = |w: &&Tensor| {
+                op.group == 1 && centered[1] && w.shape().get(1).is_some_and(|&n| n >= packed::CHANNELS)
+            };
+            let constant = node.constant(op.weight()).filter(packs).map(Constant::new);
             Ok(Box::new(ConvKernel { op, signed, centered, constant, out }))
         }
         _ => Err(node.no_kernel()),
@@ -235,8 +238,8 @@ impl HipKernel for ConvKernel {
             scale_type: ElementType::F32,
             out_type: self.out,
         };
-        let on_matrix_cores = packed::takes(&product, plan.provider.unit());
-        if on_matrix_cores && packed::takes_windows(&product, w.shape[1], &tail) {
+        let unit = plan.provider.unit();
+        if packed::is_large(&product, unit) && packed::takes_windows(&product, &g, w.shape[1], &tail) {
             return packed::plan_windows(plan, &product, &g, w.shape[1], self.constant.as_ref(), &tail);
         }
         let image = image_params(plan, &g, w.shape[1])?;
@@ -245,7 +248,7 @@ impl HipKernel for ConvKernel {
             let groups = Some(results.div_ceil(GROUP as usize));
             return launch(plan, &product, tile(c"bytes_direct"), image, &tail, groups);
         }
-        if on_matrix_cores {
+        if packed::takes(&product, unit) {
             return packed::plan(plan, &product, Some(&image), None, &tail);
         }
         launch(plan, &product, tile(c"bytes_conv"), image, &tail, None)

@@ -21,7 +21,7 @@ const STEP: usize = 64;
 const PACK: usize = 16;
 
 /// Channels from which windows are read from packed pixels.
-const CHANNELS: usize = 8;
+pub(super) const CHANNELS: usize = 8;
 
 /// Pairs of K of a part at least, where K is divided among workgroups.
 const LEAST_OF_PART: usize = 256;
@@ -29,8 +29,9 @@ const LEAST_OF_PART: usize = 256;
 /// Products of fewer multiply-adds take less time than packing their operands.
 const LEAST: usize = 1 << 21;
 
-/// Bytes of packed operands at most.
-const MOST_BYTES: usize = 1 << 30;
+/// Bytes of packed operands, and of a line, at most.
+const MOST_BYTES: usize = 512 << 20;
+const LONGEST: usize = 1 << 21;
 
 /// What `PackedParams` has behind the parameters of other products of bytes.
 #[repr(C)]
@@ -45,15 +46,20 @@ struct PackedTail {
 
 const _: () = assert!(size_of::<PackedTail>() == 32);
 
-/// Whether matrix cores multiply these.
+/// Whether there are matrix cores, and multiplications enough for them.
+pub(super) fn is_large(product: &Product, unit: Unit) -> bool {
+    let Product { m, n, k, .. } = *product;
+    unit.matrix && m.saturating_mul(n).saturating_mul(k).saturating_mul(product.batch_count()) >= LEAST
+}
+
+/// Whether matrix cores multiply these, windows of an image written as lines.
 pub(super) fn takes(product: &Product, unit: Unit) -> bool {
     let Product { m, n, k, .. } = *product;
     let matrices = |operand: usize| -> usize {
         product.batch.iter().filter(|axis| axis.strides[operand] != 0).map(|axis| axis.size).product()
     };
     let bytes = k.next_multiple_of(STEP).saturating_mul(matrices(0) * m + matrices(1) * n);
-    let multiplications = m.saturating_mul(n).saturating_mul(k).saturating_mul(product.batch_count());
-    unit.matrix && k > 0 && multiplications >= LEAST && bytes <= MOST_BYTES
+    is_large(product, unit) && k <= LONGEST && bytes <= MOST_BYTES
 }
 
 /// Appends the launches. `image`: of the right operand where it is the windows of an image; `constant`: the right operand
@@ -91,9 +97,26 @@ pub(super) fn plan(
 
 /// Whether windows of this convolution can be read from packed pixels: of one group of channels that are not few, beside a
 /// weight whose zero points are 0, as nobody knows the sums of windows.
-pub(super) fn takes_windows(product: &Product, channels: usize, tail: &Tail) -> bool {
+pub(super) fn takes_windows(product: &Product, g: &Geometry, channels: usize, tail: &Tail) -> bool {
     let one_group = product.batch.iter().all(|axis| axis.size == 1 || axis.strides[0] == 0);
-    one_group && channels >= CHANNELS && tail.sides[0].is_centered
+    let (pixel, taps) = (channels.next_multiple_of(PACK), g.kernel.iter().product::<usize>());
+    let windows = windows(g);
+    let pixels = windows.input.iter().product::<usize>().saturating_mul(product.batch_count());
+    let bytes = pixel.saturating_mul(pixels.saturating_add(taps.saturating_mul(product.m)));
+    one_group
+        && channels >= CHANNELS
+        && tail.sides[0].is_centered
+        && taps.saturating_mul(pixel) <= LONGEST
+        && bytes <= MOST_BYTES
+        && nhwc_params(&windows, pixel / 2, pixel / 2).is_ok()
+}
+
+/// The windows of an image that has what pads it around.
+fn windows(g: &Geometry) -> Geometry {
+    let pads = g.pads_begin.iter().zip(&g.pads_end).map(|(begin, end)| begin + end);
+    let none = vec![0; g.input.len()];
+    let input = g.input.iter().zip(pads).map(|(n, pads)| n + pads).collect();
+    Geometry { input, pads_begin: none.clone(), pads_end: none, ..g.clone() }
 }
 
 /// Appends the launches of a convolution whose windows are read from packed pixels. `constant`: the weight where it stays.
@@ -118,15 +141,9 @@ pub(super) fn plan_windows(
         with_sums: needs_sums(tail, 0),
     };
     // An image with what pads it around, of which each pixel is a window.
-    let sizes: Vec<usize> = g
-        .input
-        .iter()
-        .zip(&g.pads_begin)
-        .zip(&g.pads_end)
-        .map(|((&n, &begin), &end)| n + begin + end)
-        .collect();
+    let windows = windows(g);
+    let sizes = &windows.input;
     let ones = vec![1; sizes.len()];
-    let padded = sizes != g.input;
     let pixels = Geometry {
         kernel: ones.clone(),
         output: sizes.clone(),
@@ -134,7 +151,7 @@ pub(super) fn plan_windows(
         dilations: ones,
         ..g.clone()
     };
-    let params = if padded { Some(image_params(plan, &pixels, channels)?) } else { None };
+    let params = if *sizes != g.input { Some(image_params(plan, &pixels, channels)?) } else { None };
     let image = Unpacked {
         lines: sizes.iter().product(),
         k: channels,
@@ -154,8 +171,6 @@ pub(super) fn plan_windows(
         }
     };
     let packed = [weight, image.pack(plan, &tail.sides[1])?];
-    let none = vec![0; sizes.len()];
-    let windows = Geometry { input: sizes, pads_begin: none.clone(), pads_end: none, ..g.clone() };
     let (axes, _) = nhwc_params(&windows, pixel / 2, pixel / 2)?;
     let mut lines = GemmParams::zeroed();
     lines.m = product.n as u32;

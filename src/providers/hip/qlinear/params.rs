@@ -1,5 +1,5 @@
-//! Parameters of the kernels for 8-bit numbers that follow those of a product, as `kernels/qlinear.hip`
-//! declares them.
+//! Parameters of the kernels for 8-bit numbers that follow those of a product, as
+//! `kernels/include/rukh/bytes.h` declares them.
 
 use std::mem::{offset_of, size_of};
 
