@@ -275,7 +275,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 	done
 	$(EMULATED) $(MAKE) --no-print-directory -C examples/memory run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/memory
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py \
-		python/tests/test_providers.py python/tests/test_quantized_caches.py python/tests/test_window_caches.py python/tests/test_reach.py python/tests/test_adapters.py python/tests/test_text_operators.py
+		python/tests/test_providers.py python/tests/test_quantized_caches.py python/tests/test_quantized_graphs.py python/tests/test_window_caches.py python/tests/test_reach.py python/tests/test_adapters.py python/tests/test_text_operators.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
 	for check in $(HIP_CHECKS); do \
 		env $$check $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
