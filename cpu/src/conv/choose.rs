@@ -28,8 +28,8 @@ const ALGORITHMS: &[Build] = &[
     // f32, from 16 to 16 channels on, with strides or dilations: the image is read where it lies, without gaps and without
     // what of the kernel lies in the padding. 1.0 to 4 times as fast as direct, see there for others.
     lanes::build,
-    // f32: the image is read where it lies or copied with its padding, which spares the copy of its patches. Faster than im2col with a packed weight
-    // on all layers of the models that were measured (docs/dependencies.md).
+    // f32: the image is read where it lies or copied with its padding, which spares the copy of its patches. Faster than im2col
+    // with a packed weight on all layers of the models that were measured (docs/dependencies.md).
     direct::build,
     // bfloat16, on a processor with dot products of pairs: twice the multiplications of an instruction on f32.
     dot::build,

@@ -92,16 +92,12 @@ template <class T, int D, bool GENERAL> DEVICE void flash_four_waves(const Flash
 
   // The keys that any row sees: blocks from `begin` on.
   i64 length = length_of(p, batch);
-  auto sees = [&](u32 query) __attribute__((always_inline)) {
-    Visible v = visible_of(p, length, query);
-    return Range{v.first < (i64)p.keys ? (u32)v.first : p.keys, v.last > 0 ? (u32)v.last : 0};
-  };
   u32 begin = 0, end = (u32)length;
-  bool limited = p.causal || p.left >= 0 || p.right >= 0;
+  bool limited = limits_keys(p);
   if (limited) {
     u32 low = 0, high = p.all_queries - 1;
     if (own.one_head) low = own.query, high = own.query + LINES <= p.all_queries ? own.query + LINES - 1 : high;
-    begin = sees(low).first / LINES * LINES, end = sees(high).last;
+    begin = seen_by(p, length, low).first / LINES * LINES, end = seen_by(p, length, high).last;
   }
 
   Lines<T, D> lines;
@@ -157,7 +153,7 @@ template <class T, int D, bool GENERAL> DEVICE void flash_four_waves(const Flash
   for (u32 r = 0; r < 2; r++) {
     u32 line = sum_row(item, 2 * r), query;
     i64 place = own.place(f, p.mask_strides, line, query);
-    seen[r] = limited ? sees(query) : Range{0, (u32)length};
+    seen[r] = limited ? seen_by(p, length, query) : Range{0, (u32)length};
     if (own.first + line >= own.rows) seen[r].last = 0;
     if (!GENERAL) continue;
     mask[r] = batch * p.mask_strides[0] + place;

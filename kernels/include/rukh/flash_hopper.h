@@ -30,13 +30,14 @@ constexpr u32 KEYS = 128;
 
 extern SHARED Chunk dynamic_lds[];
 
-// Products become scores: scaled, capped, with what a mask adds for each of two rows. `first` is the key of sum 0.
+// Products become scores: scaled, capped, with what a mask adds for each of two rows. `first` is the key of sum 0, from which the
+// others' columns are counted: with the item's own in each of them registers would not suffice.
 template <class T, u32 N>
 DEVICE void add_masks(const SoftmaxParams &p, const Range (&seen)[2], const i64 (&mask)[2], u32 first, f32 (&s)[N]) {
   auto each = [&](auto change) __attribute__((always_inline)) {
 #pragma unroll
     for (u32 i = 0; i < N; i++) {
-      u32 key = first + i / 4 * 8 + i % 2, r = i / 2 % 2;
+      u32 key = first + sum_column(0, i), r = i / 2 % 2;
       s[i] = seen[r].has(key) ? change(s[i], mask[r] + key) : -infinity(0.f);
     }
   };
@@ -103,11 +104,8 @@ template <class T, u32 D, u32 GROUPS, bool GENERAL> struct Flash {
   METHOD u32 values_used(u32 n) const { return keys_used(n) + STAGES * 8; }
   METHOD u32 parity(u32 n) const { return n / STAGES % 2; }
 
-  METHOD bool limited() const { return f.softmax.causal || f.softmax.left >= 0 || f.softmax.right >= 0; }
   METHOD Range sees(u32 length, u32 query) const {
-    if (!limited()) return Range{0, length};
-    Visible v = visible_of(f.softmax, length, query);
-    return Range{v.first < (i64)f.softmax.keys ? (u32)v.first : f.softmax.keys, v.last > 0 ? (u32)v.last : 0};
+    return limits_keys(f.softmax) ? seen_by(f.softmax, length, query) : Range{0, length};
   }
   METHOD Place find(u32 id) const {
     Place at;
@@ -242,7 +240,7 @@ template <class T, u32 D, u32 GROUPS, bool GENERAL> struct Flash {
     };
     auto weigh = [&](u32 block) __attribute__((always_inline)) {
       if constexpr (GENERAL) {
-        add_masks<T>(p, seen, mask, block + item % 4 * 2, s);
+        add_masks<T>(p, seen, mask, block + sum_column(item, 0), s);
       } else if (block < see_from || block + KEYS > see_to) {
 #pragma unroll
         for (u32 i = 0; i < KEYS / 2; i++)

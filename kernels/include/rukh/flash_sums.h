@@ -11,6 +11,14 @@ struct Range {
   METHOD bool has(u32 key) const { return key >= first && key < last; }
 };
 
+// The keys that a query sees, of a sample with so many.
+DEVICE Range seen_by(const SoftmaxParams &p, i64 length, u32 query) {
+  Visible v = visible_of(p, length, query);
+  return Range{v.first < (i64)p.keys ? (u32)v.first : p.keys, v.last > 0 ? (u32)v.last : 0};
+}
+// Whether queries may see other keys than all of their sample's.
+DEVICE bool limits_keys(const SoftmaxParams &p) { return p.causal || p.left >= 0 || p.right >= 0; }
+
 // Two rows of a work item on their way along the keys.
 struct Running {
   f32 most[2], total[2];

@@ -1,4 +1,5 @@
-//! Attention on Hopper by workgroups of four waves that copy for themselves, instead of the pipeline whose operands the copy engine brings.
+//! Attention on Hopper by workgroups of four waves that copy for themselves, instead of the pipeline whose operands the copy
+//! engine brings.
 
 use super::super::unit::Unit;
 use super::heads::Heads;
@@ -23,8 +24,8 @@ pub(super) struct FourWaves {
     pub(super) stages: u32,
 }
 
-/// The launch for operands at multiples of 16 bytes, as are their heads. `rows` share
-/// each of `heads` keys, in each of `batch` samples.
+/// The launch for operands at multiples of 16 bytes, as are their heads. `rows` share each of `heads` keys, in each of `batch`
+/// samples.
 pub(super) fn four_waves(
     unit: Unit,
     operands: [Heads; 4],
