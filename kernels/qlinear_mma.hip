@@ -14,6 +14,7 @@
 // with few rows.
 #include "rukh/bytes.h"
 #include "rukh/matrix_bytes.h"
+#include "rukh/packed_bytes.h"
 #include "rukh/patches_nhwc.h"
 #include "rukh/team.h"
 
@@ -35,18 +36,6 @@ struct PackParams {
   u32 taps, channels, pixel, unused;
 };
 static_assert(sizeof(PackParams) == 600, "the mirror in providers/hip/qlinear/packed.rs");
-
-struct PackedParams {
-  BytesParams bytes;
-  // Of lines of A and B; parts of a line, 0 where the other operand's zero points are 0; bytes of a line without what fills
-  // it up.
-  u64 a_sums, b_sums;
-  u32 a_parts, b_parts, k, unused;
-};
-static_assert(sizeof(PackedParams) == 776, "the mirror in providers/hip/qlinear/packed.rs");
-
-// The zero point as it is for signed bytes.
-DEVICE i32 signed_zero(const Side &s, u32 line) { return zero_of(s, line) - (s.is_signed ? 0 : 128); }
 
 // A byte of each of four words, as bytes of one.
 DEVICE u32 four_bytes(u32 a, u32 b, u32 c, u32 d) { return a | b << 8 | c << 16 | d << 24; }
@@ -183,31 +172,13 @@ template <int BM, int BN, int ROWS> struct BytesTile : MmaTile<BytePair, BM, BN,
 #endif
   }
 
-  // What a line of an operand adds to each of its results: its sum, its zero point, its scale, and the bias of a row.
-  struct Line {
-    i32 sum, zero, bias;
-    f32 scale;
-  };
+  // Of the rows and the columns of a tile.
   METHOD void find_lines(Line *lines, const PackedParams &p, const Tile &tile) const {
-    const BytesParams &q = p.bytes;
-    const GemmParams &g = q.conv.product;
-    for (u32 i = item_id(); i < BM + BN; i += GROUP) {
-      bool is_row = i < BM;
-      const Side &side = is_row ? q.a : q.b;
-      u32 count = is_row ? g.m : g.n, at = is_row ? tile.row + i : tile.column + i - BM;
-      lines[i] = {};
-      if (at >= count) continue;
-      u64 matrix = (is_row ? tile.a - g.a : tile.b - g.b) / ((u64)count * g.k * 2);
-      u32 parts = is_row ? p.a_parts : p.b_parts;
-      const i32 *sums = (const i32 *)(is_row ? p.a_sums : p.b_sums) + matrix * parts * count + at;
-      u32 line = first_line(g, side, (u32)(tile.slice % g.batch)) + at;
-      Line own = {0, signed_zero(side, line), 0, 1};
-#pragma unroll 4
-      for (u32 part = 0; part < parts; part++) own.sum += sums[part * count];
-      if (is_row && q.row_bias) own.bias = ((const i32 *)q.row_bias)[line];
-      if (q.out_type != I32) own.scale = load_as<f32>(side.scales, q.scale_type, line * side.scale_stride);
-      lines[i] = own;
-    }
+    const GemmParams &g = p.bytes.conv.product;
+    u32 index = (u32)(tile.slice % g.batch);
+    u32 a = (u32)((tile.a - g.a) / ((u64)g.m * g.k * 2)), b = (u32)((tile.b - g.b) / ((u64)g.n * g.k * 2));
+    for (u32 i = item_id(); i < BM + BN; i += GROUP)
+      lines[i] = i < BM ? find_line<true>(p, index, a, tile.row + i) : find_line<false>(p, index, b, tile.column + i - BM);
     barrier();
   }
 
@@ -277,7 +248,7 @@ template <class Own, bool IN_PARTS, class Right> DEVICE void packed_product(cons
 #endif
   const GemmParams &g = p.bytes.conv.product;
   Tile tile = find_tile(g, Own::ROWS_OF_TILE, Own::COLUMNS_OF_TILE, 2, 2, out_width(p.bytes));
-  SHARED typename Own::Line lines[Own::ROWS_OF_TILE + Own::COLUMNS_OF_TILE];
+  SHARED Line lines[Own::ROWS_OF_TILE + Own::COLUMNS_OF_TILE];
   Own own;
   own.multiply(lds, g, right(tile), tile);
   if (IN_PARTS && !own.has_all(g, tile)) return;

@@ -1,6 +1,7 @@
 // Products and convolutions of 8-bit numbers less their zero points: parameters, and what becomes of a sum.
 #pragma once
 #include "patches.h"
+#include "rows.h"
 
 // Along one operand's lines: zero points (bytes) and scales.
 struct Side {
@@ -44,18 +45,24 @@ DEVICE i32 zero_of(const Side &s, u32 line) {
 struct Scaling {
   f32 y_scale, zero, low;
   DEVICE Scaling of(const BytesParams &p) {
-    f32 y_scale = p.y_scale ? load_as<f32>(p.y_scale, p.scale_type, 0) : 1;
-    return {y_scale, p.y_zero ? load_as<f32>(p.y_zero, p.out_type, 0) : 0, p.out_type == I8 ? -128.f : 0.f};
+    f32 y_scale = p.y_scale ? load_number<f32>(p.y_scale, p.scale_type, 0) : 1;
+    u8 zero = p.y_zero ? *(const u8 *)p.y_zero : 0;
+    bool is_signed = p.out_type == I8;
+    return {y_scale, is_signed ? (f32)(i8)zero : (f32)zero, is_signed ? -128.f : 0.f};
   }
   // The bits of a result. `scale`: of both operands.
   METHOD u32 result(const BytesParams &p, i32 sum, f32 scale, u32 column) const {
+    return rounded(p, sum, scale / y_scale, column);
+  }
+  // `ratio`: of the operands' scales to the result's.
+  METHOD u32 rounded(const BytesParams &p, i32 sum, f32 ratio, u32 column) const {
     if (p.out_type == I32) return (u32)sum;
     if (p.out_type == F32) {
-      f32 x = (f32)sum * scale;
+      f32 x = (f32)sum * ratio;
       if (p.column_bias) x += ((const f32 *)p.column_bias)[column];
       return bits<u32>(x);
     }
-    return (u8)(i32)clamp_(round_((f32)sum * (scale / y_scale)) + zero, low, low + 255);
+    return (u8)(i32)clamp_(round_((f32)sum * ratio) + zero, low, low + 255);
   }
 };
 
@@ -89,8 +96,8 @@ DEVICE void finish_bytes(const BytesParams &p, const Tile &t, u32 a_first, u32 b
   u32 a = a_first + row, b = b_first + column;
   f32 scale = 1;
   if (p.out_type != I32)
-    scale = load_as<f32>(p.a.scales, p.scale_type, a * p.a.scale_stride) *
-            load_as<f32>(p.b.scales, p.scale_type, b * p.b.scale_stride);
+    scale = load_number<f32>(p.a.scales, p.scale_type, a * p.a.scale_stride) *
+            load_number<f32>(p.b.scales, p.scale_type, b * p.b.scale_stride);
   if (p.row_bias) sum += ((const i32 *)p.row_bias)[a];
   u32 x = Scaling::of(p).result(p, sum, scale, column);
   store_bytes(p, t, row, column, 1, &x);

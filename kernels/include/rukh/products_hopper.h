@@ -27,7 +27,7 @@ DEVICE void product_by_staying(const HopperParams &h, u64 parameters) {
 // each. Then sums go to the workgroup that has their columns, which adds them in order.
 template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h, u64 parameters) {
   typedef HopperTile<T, 1, 1, 64, false> Own;
-  typedef typename Own::Rows Rows;
+  typedef RowsOfWave<T, 1, 64> Rows;
   constexpr u32 COUNT = 32 / PARTS;
   const GemmParams &p = h.product;
   u32 rank = PARTS > 1 ? rank_in_cluster() : 0;

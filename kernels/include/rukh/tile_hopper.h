@@ -37,14 +37,13 @@ struct alignas(64) HopperParams {
 };
 static_assert(sizeof(HopperParams) == 1088, "the mirror in providers/hip/gemm/hopper/mod.rs");
 
-// ROWS64: blocks of 64 rows that a group multiplies.
-template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS> struct HopperTile {
+// ROWS64: blocks of 64 rows that a group multiplies. `Rows`: what becomes of sums.
+template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = RowsOfWave<T, ROWS64, BN>> struct HopperTile {
   static_assert(TURNS || ROWS64 == 1, "groups that share a tile have 64 rows each");
   static constexpr u32 BM = (TURNS ? ROWS64 : GROUPS) * 64, BK = PANEL, COUNT = BN / 2;
   static constexpr u32 A_BYTES = BM * PANEL_LINE, STAGE_BYTES = (BM + BN) * PANEL_LINE;
   // Work items that multiply.
   static constexpr u32 MULTIPLYING = GROUPS * WAVE_GROUP;
-  typedef RowsOfWave<T, ROWS64, BN> Rows;
   static constexpr u32 WAVES = MULTIPLYING / WAVE;
   // Waves that use a step's operands.
   static constexpr u32 USERS = (TURNS ? WAVE_GROUP : MULTIPLYING) / WAVE;

@@ -5,6 +5,7 @@
 // 16-byte chunks of line i are permuted by i % 8. Layouts and descriptors are those of the PTX manual.
 #pragma once
 #include "matrix.h"
+#include "unit.h"
 
 constexpr u32 WAVE_GROUP = 128;
 constexpr u32 PANEL = 64;
@@ -35,6 +36,11 @@ template <int N> DEVICE void pin(f32 (&sums)[N]) {
   for (int i = 0; i < N; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
+template <int N> DEVICE void pin(i32 (&sums)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i++) asm volatile("" : "+r"(sums[i])::"memory");
+}
+
 #define NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define NAMES_32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
@@ -43,10 +49,12 @@ template <int N> DEVICE void pin(f32 (&sums)[N]) {
   "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define NAMES_96 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define SUMS_8(c, i)                                                                                          \
-  "+f"((c)[i]), "+f"((c)[i + 1]), "+f"((c)[i + 2]), "+f"((c)[i + 3]), "+f"((c)[i + 4]), "+f"((c)[i + 5]),      \
-      "+f"((c)[i + 6]), "+f"((c)[i + 7])
-#define SUMS_32(c, i) SUMS_8(c, i), SUMS_8(c, i + 8), SUMS_8(c, i + 16), SUMS_8(c, i + 24)
+#define SUMS_8_OF(how, c, i)                                                                                        \
+  how((c)[i]), how((c)[i + 1]), how((c)[i + 2]), how((c)[i + 3]), how((c)[i + 4]), how((c)[i + 5]), how((c)[i + 6]), \
+      how((c)[i + 7])
+#define SUMS_32_OF(how, c, i) \
+  SUMS_8_OF(how, c, i), SUMS_8_OF(how, c, i + 8), SUMS_8_OF(how, c, i + 16), SUMS_8_OF(how, c, i + 24)
+#define SUMS_32(c, i) SUMS_32_OF("+f", c, i)
 #define PRODUCT(n, type) "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {"
 
 // sums = a · b, added to the sums where `add` is not 0. ACROSS: the lines of B's panels run along k.
@@ -92,18 +100,7 @@ template <int N> DEVICE void pin(f32 (&sums)[N]) {
 DEFINE_PRODUCTS(f16, "f16")
 DEFINE_PRODUCTS(bf16, "bf16")
 
-// Two numbers side by side, the first in the low half.
-DEVICE u32 narrow_two(f16, f32 a, f32 b) {
-  u32 r;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
-  return r;
-}
-DEVICE u32 narrow_two(bf16, f32 a, f32 b) {
-  u32 r;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
-  return r;
-}
-// Two such numbers within bounds, each given twice; NaN stays NaN.
+// Two numbers of `narrow_two` within bounds, each given twice; NaN stays NaN.
 #define DEFINE_CLAMP(T, type)                                                                                  \
   DEVICE u32 clamp_two(T, u32 x, u32 low, u32 high) {                                                          \
     u32 r;                                                                                                     \
@@ -125,6 +122,11 @@ DEVICE Chunk load_chunk(u32 address) {
                : "r"(address)
                : "memory");
   return r;
+}
+DEVICE void store_chunk(u32 address, const Chunk &x) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]),
+               "r"(x.word[3])
+               : "memory");
 }
 // Stores four 8×8 blocks of 16-bit numbers as sums of products lie: lane i gives the address of row i % 8 of block i / 8.
 DEVICE void store_blocks(u32 address, const u32 (&words)[4]) {
@@ -160,7 +162,8 @@ DEVICE void arrive_at(u32 number, u32 items) {
 // A kernel whose groups of waves move registers between them.
 #define KERNEL_OF_GROUPS(THREADS)                                                                              \
   extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS, 1))) void
-// Moves registers between groups of waves; what a group has must be a multiple of 8.
+// Moves registers between groups of waves; what a group has must be a multiple of 8. Where registers are few no function may
+// be called that the compiler has not inlined: it may use more.
 template <u32 N> DEVICE void keep_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
 template <u32 N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
 

@@ -44,6 +44,8 @@ pub(super) enum Operand {
     Errors,
     /// [`COUNTERS`] words that are 0 before and after each launch.
     Counters,
+    /// What stays at this address for as long as the plan keeps it.
+    Kept(u64),
 }
 
 /// A kernel's parameters as bytes, with the offset of each address in them and what it stands for.

@@ -22,6 +22,7 @@ impl LaunchPlan {
             Operand::Table(at) => self.table.as_ref().map_or(0, DeviceBuffer::address) + at as u64,
             Operand::Errors => addresses.errors,
             Operand::Counters => addresses.counters,
+            Operand::Kept(address) => address,
         }
     }
 

@@ -7,7 +7,8 @@ use crate::ops::OpError;
 use crate::tensor::Tensor;
 
 use super::super::{DeviceBuffer, PlanBuilder};
-use super::pack::{Packed, Place};
+use super::super::launch::Operand;
+use super::pack::Packed;
 
 /// Lines and numbers of a square that is packed at a time, so that its bytes stay in the processor's cache.
 const SIDE: usize = 64;
@@ -53,8 +54,8 @@ impl Constant {
         *state = State::Device(buffer.clone());
         let sums = buffer.address();
         plan.keep(buffer as Arc<dyn Any + Send + Sync>);
-        let lines = Place::Kept(sums + layout.lines_at() as u64);
-        Ok(Packed { lines, sums: Some(Place::Kept(sums)), parts: 1, steps: Vec::new() })
+        let lines = Operand::Kept(sums + layout.lines_at() as u64);
+        Ok(Packed { lines, sums: Some(Operand::Kept(sums)), parts: 1, steps: Vec::new() })
     }
 }
 

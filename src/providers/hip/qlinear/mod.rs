@@ -1,6 +1,7 @@
 //! Products and convolutions of 8-bit numbers: MatMulInteger, QLinearMatMul, ConvInteger, QLinearConv.
 
 mod constant;
+mod hopper;
 mod pack;
 mod packed;
 mod params;

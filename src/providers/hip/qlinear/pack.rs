@@ -59,24 +59,32 @@ pub(super) struct Unpacked<'a> {
 /// An operand once it is packed: its lines, their sums in so many parts, and bytes between matrices along each axis of the
 /// batch.
 pub(super) struct Packed {
-    pub(super) lines: Place,
-    pub(super) sums: Option<Place>,
+    pub(super) lines: Operand,
+    pub(super) sums: Option<Operand>,
     pub(super) parts: usize,
     /// Empty where one matrix serves all.
     pub(super) steps: Vec<usize>,
-}
-
-/// Where something lies: in an operand of the plan, or at an address for good.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
-    Planned(Operand),
-    Kept(u64),
 }
 
 impl Unpacked<'_> {
     /// Different matrices.
     fn matrices(&self) -> usize {
         self.axes.iter().filter(|axis| axis.strides[1] != 0).map(|axis| axis.size).product()
+    }
+
+    /// As it is, where its lines are signed bytes without gaps already and nobody needs their sums.
+    pub(super) fn as_it_is(&self, side: &Side) -> Option<Packed> {
+        let Unpacked { lines, k, matrix, line, with_sums, .. } = *self;
+        let steps: Vec<usize> = self.axes.iter().map(|axis| axis.strides[1] as usize).collect();
+        let fits = side.is_signed
+            && !with_sums
+            && self.image.is_none()
+            && self.weight.is_none()
+            && k == line
+            && matrix.offset == 0
+            && matrix.strides == [1, line as i64]
+            && steps.iter().all(|step| step.is_multiple_of(lines * line));
+        fits.then(|| Packed { lines: matrix.at, sums: None, parts: 0, steps })
     }
 
     /// Appends the launch: each matrix once.
@@ -135,6 +143,6 @@ impl Unpacked<'_> {
             }
         }
         let parts = if with_sums { parts } else { 0 };
-        Ok(Packed { lines: Place::Planned(to), sums: sums.map(Place::Planned), parts, steps })
+        Ok(Packed { lines: to, sums, parts, steps })
     }
 }

@@ -13,7 +13,8 @@ use super::super::gemm::{Axis, GemmParams, Matrix, Product, pick};
 use super::super::launch::{AddressedParams, COUNTERS, GROUP, KernelName, Operand};
 use super::super::unit::Unit;
 use super::constant::{Constant, Layout};
-use super::pack::{Packed, Place, Unpacked};
+use super::hopper;
+use super::pack::{Packed, Unpacked};
 use super::params::{ELEMENT, IMAGE_BYTES, Tail};
 
 /// What lines of products are filled up to, and pixels of images.
@@ -82,17 +83,25 @@ pub(super) fn plan(
         line,
         with_sums: needs_sums(tail, operand),
     });
-    let a = a.pack(plan, &tail.sides[0])?;
-    let b = match constant.filter(|_| product.batch.iter().all(|axis| axis.strides[1] == 0)) {
-        None => b.pack(plan, &tail.sides[1])?,
-        Some(constant) => {
-            let strides = [product.b.strides[1] as usize, product.b.strides[0] as usize, 0];
-            let is_signed = tail.sides[1].is_signed;
-            let layout = Layout { lines: product.n, channels: k, taps: 1, strides, pixel: line, is_signed };
-            constant.pack(plan, layout)?
-        }
+    let constant = constant.filter(|_| product.batch.iter().all(|axis| axis.strides[1] == 0));
+    let as_they_are = [a.as_it_is(&tail.sides[0]), b.as_it_is(&tail.sides[1]).filter(|_| constant.is_none())];
+    let given: Vec<_> = as_they_are.iter().flatten().map(|packed| (packed.lines, 0)).collect();
+    let go = |plan: &mut PlanBuilder<'_>, as_they_are: [Option<Packed>; 2]| {
+        let [left, right] = as_they_are;
+        let left = left.map_or_else(|| a.pack(plan, &tail.sides[0]), Ok)?;
+        let right = match (right, constant) {
+            (Some(right), _) => right,
+            (None, None) => b.pack(plan, &tail.sides[1])?,
+            (None, Some(constant)) => {
+                let strides = [product.b.strides[1] as usize, product.b.strides[0] as usize, 0];
+                let is_signed = tail.sides[1].is_signed;
+                let layout = Layout { lines: product.n, channels: k, taps: 1, strides, pixel: line, is_signed };
+                constant.pack(plan, layout)?
+            }
+        };
+        multiply(plan, product, tail, &[left, right], line, None)
     };
-    multiply(plan, product, tail, &[a, b], line, None)
+    plan.by_alignment(PACK as u32, &given, |plan| go(plan, as_they_are), |plan| go(plan, [None, None]))
 }
 
 /// Whether windows of this convolution can be read from packed pixels: of one group of channels that are not few, beside a
@@ -208,16 +217,20 @@ fn multiply(
     });
     let packed = Product {
         k: line / 2,
-        a: Matrix { strides: [pairs, 1], ..product.a },
-        b: Matrix { strides: [1, pairs], ..product.b },
+        a: Matrix { at: a.lines, offset: 0, strides: [pairs, 1] },
+        b: Matrix { at: b.lines, offset: 0, strides: [1, pairs] },
         batch: batch.collect(),
         ..product.clone()
     };
+    let own = PackedTail { parts: [a, b].map(|x| x.parts as u32), k: product.k as u32, ..PackedTail::zeroed() };
+    let sums = [(offset_of!(PackedTail, a_sums), a.sums), (offset_of!(PackedTail, b_sums), b.sums)];
     let unit = plan.provider.unit();
+    let tile = if windows.is_none() { hopper::choose(&packed, tail, unit) } else { None };
     let (rows, columns, lds) = pick(unit, true, product.m, product.n, product.batch_count(), [false, true]);
     let groups = packed.tiles(rows, columns);
     // Large tiles fill the device as they are.
-    let (k_part, parts) = if rows == 128 { (packed.k, 1) } else { parts(packed.k, groups, unit) };
+    let (k_part, parts) =
+        if tile.is_some() || rows == 128 { (packed.k, 1) } else { parts(packed.k, groups, unit) };
     let name = match (rows, parts > 1, windows.is_some()) {
         (128, _, false) => c"bytes_large",
         (128, _, true) => c"bytes_windows_large",
@@ -228,14 +241,7 @@ fn multiply(
     };
     let mut params = packed.params(ELEMENT)?;
     (params.k_part, params.parts) = (k_part as u32, parts as u32);
-    let mut addresses = vec![(offset_of!(GemmParams, out), product.out.at)];
-    (params.a, params.b) = (0, 0);
-    let mut place = |at: usize, place: Place, address: &mut u64| match place {
-        Place::Planned(operand) => addresses.push((at, operand)),
-        Place::Kept(kept) => *address = kept,
-    };
-    place(offset_of!(GemmParams, a), a.lines, &mut params.a);
-    place(offset_of!(GemmParams, b), b.lines, &mut params.b);
+    let mut addresses = packed.addresses();
     if parts > 1 {
         let partial = plan.scratch(parts * groups * rows * columns * size_of::<i32>());
         addresses.push((offset_of!(GemmParams, partial), partial));
@@ -246,19 +252,11 @@ fn multiply(
     let (more, at) = tail.params();
     addresses.extend(at.into_iter().map(|(at, operand)| (all.len() + at, operand)));
     all.extend_from_slice(&more);
-    let parts_of_sums = [a, b].map(|packed| packed.parts as u32);
-    let mut own = PackedTail { parts: parts_of_sums, k: product.k as u32, ..PackedTail::zeroed() };
-    for (at, place, address) in [
-        (offset_of!(PackedTail, a_sums), a.sums, &mut own.a_sums),
-        (offset_of!(PackedTail, b_sums), b.sums, &mut own.b_sums),
-    ] {
-        match place {
-            Some(Place::Planned(operand)) => addresses.push((all.len() + at, operand)),
-            Some(Place::Kept(kept)) => *address = kept,
-            None => {}
-        }
-    }
+    addresses.extend(sums.into_iter().filter_map(|(at, sums)| Some((all.len() + at, sums?))));
     all.extend_from_slice(bytes_of(&own));
+    if let Some(tile) = tile {
+        return tile.plan(plan, &packed, params, (all, addresses));
+    }
     all.extend_from_slice(windows.unwrap_or_default());
     let kernel = KernelName { family: "qlinear_mma", name };
     plan.launch_bytes(kernel, [groups * parts, 1, 1], GROUP, lds, &all, &addresses)

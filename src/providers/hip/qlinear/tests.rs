@@ -77,6 +77,11 @@ fn large_products() {
             (&[1, 1024], &[1024, 2100]),
             (&[3, 60, 200], &[3, 200, 72]),
             (&[90, 200], &[2, 200, 72]),
+            // As many tiles as sm_90's own kernels want, for a processor each and for more; whole lines of signed bytes.
+            (&[500, 96], &[96, 650]),
+            (&[2, 450, 80], &[2, 80, 760]),
+            (&[1500, 70], &[70, 1451]),
+            (&[1030, 64], &[64, 2100]),
         ] {
             let (rows, columns) = (left[left.len() - 2], right[right.len() - 1]);
             let what = format!("{a} {left:?}, {b} {right:?}");

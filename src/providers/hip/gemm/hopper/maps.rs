@@ -4,14 +4,17 @@ use crate::hip::{Part, TensorMap};
 use crate::tensor::ElementType;
 
 use super::super::product::{Matrix, Product};
-use super::sizes::Size;
 use super::{Copies, PACK, STEP, Windows};
 
 /// Neighbouring rows of a tile that a wave makes.
 const ROWS_OF_WAVE: u32 = 16;
 
-/// How the operands of a plain product are copied; `None` where a map cannot say it.
-pub(super) fn plain_copies(product: &Product, ty: ElementType, size: &Size) -> Option<Copies> {
+/// How the operands of a plain product are copied for tiles of so many rows and columns; `None` where a map cannot say it.
+pub(in super::super::super) fn plain_copies(
+    product: &Product,
+    ty: ElementType,
+    [rows, columns]: [usize; 2],
+) -> Option<Copies> {
     let axis = match product.batch[..] {
         [] => None,
         [axis] => Some(axis),
@@ -35,9 +38,9 @@ pub(super) fn plain_copies(product: &Product, ty: ElementType, size: &Size) -> O
         })
     };
     let Product { m, n, k, a, b, .. } = *product;
-    let of_a = (a.strides[1] == 1).then(|| map(0, k, m, a.strides[0], a.offset, [STEP, size.rows]))??;
+    let of_a = (a.strides[1] == 1).then(|| map(0, k, m, a.strides[0], a.offset, [STEP, rows]))??;
     let of_b = match b.strides {
-        [1, column] => map(1, k, n, column, b.offset, [STEP, size.columns])?,
+        [1, column] => map(1, k, n, column, b.offset, [STEP, columns])?,
         [row, 1] => map(1, n, k, row, b.offset, [STEP, STEP])?,
         _ => return None,
     };

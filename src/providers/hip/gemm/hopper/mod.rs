@@ -20,7 +20,8 @@ use super::super::unit::Unit;
 use super::params::GemmParams;
 use super::product::{Matrix, Product};
 use super::tiles::TileKernel;
-use maps::{plain_copies, row_copies};
+pub(in super::super) use maps::plain_copies;
+use maps::row_copies;
 use sizes::SIZES;
 
 /// Columns of the tiles whose results can be stored one by one, at most.
@@ -74,6 +75,19 @@ pub(in super::super) struct Windows {
     pub(in super::super) first: [i32; 2],
 }
 
+impl HopperParams {
+    /// Of a product whose tiles have all of K, and whose results its kernel stores by itself.
+    pub(in super::super) fn of_sums(product: GemmParams, copies: &Copies, stages: usize) -> HopperParams {
+        let (steps, stages) = (copies.steps as u32, stages as u32);
+        HopperParams { product, steps, part_steps: steps, next: copies.next, stages, ..HopperParams::zeroed() }
+    }
+
+    /// Where the map of an operand lies.
+    pub(in super::super) fn map_at(operand: usize) -> usize {
+        offset_of!(HopperParams, maps) + operand * TENSOR_MAP_BYTES
+    }
+}
+
 /// What the copies of both operands take, and how K runs.
 pub(in super::super) struct Copies {
     pub(in super::super) maps: [TensorMap; 2],
@@ -86,7 +100,7 @@ pub(in super::super) struct Copies {
 /// Tiles with the parts of K that are best for each, the fastest first; none where the kernels do not take the product.
 pub(super) fn tiles(product: &Product, ty: ElementType, unit: Unit) -> Vec<(TileKernel, usize)> {
     let known = unit.wgmma && unit.tensor_maps && takes(product, ty);
-    match known && plain_copies(product, ty, &SIZES[0]).is_some() {
+    match known && plain_copies(product, ty, SIZES[0].sides()).is_some() {
         true => ranked(product, ty, product.k.div_ceil(STEP), unit),
         false => Vec::new(),
     }
@@ -147,7 +161,7 @@ pub(super) fn plan(
     otherwise: impl FnOnce(&mut PlanBuilder<'_>) -> Result<(), OpError>,
 ) -> Result<(), OpError> {
     let size = SIZES.iter().find(|size| (size.rows, size.columns) == (tile.rows, tile.columns));
-    match size.and_then(|size| plain_copies(product, ty, size)) {
+    match size.and_then(|size| plain_copies(product, ty, size.sides())) {
         Some(copies) => plan_copies(product, plan, ty, (tile, parts), copies, otherwise),
         None => otherwise(plan),
     }
@@ -172,7 +186,6 @@ pub(in super::super) fn plan_copies(
         .flatten()
         .map(|matrix| (matrix.at, (matrix.offset * ty.size()) as u64))
         .collect();
-    let at = |i: usize| offset_of!(HopperParams, maps) + i * TENSOR_MAP_BYTES;
     let rows = row_copies(product, ty);
     let residual_moves =
         rows.as_ref().and_then(|(_, residual)| residual.as_ref()).is_some_and(|map| map.sizes[2] > 1);
@@ -218,7 +231,7 @@ pub(in super::super) fn plan_copies(
             let maps = [Some(of_a), Some(of_b), of_out, of_residual];
             plan.maps(matrices.into_iter().zip(maps).enumerate().filter_map(|(i, (matrix, map))| {
                 let matrix = matrix?;
-                Some((at(i), matrix.at, (matrix.offset * ty.size()) as u64, map?))
+                Some((HopperParams::map_at(i), matrix.at, (matrix.offset * ty.size()) as u64, map?))
             }));
             Ok(())
         },

@@ -93,6 +93,11 @@ impl Size {
         }
     }
 
+    /// Rows and columns.
+    pub(super) fn sides(&self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+
     /// Workgroups that share a tile.
     fn sharing(&self) -> usize {
         self.at_once.unwrap_or(1)

@@ -128,7 +128,7 @@ fn what_packs_cannot_hold_is_left_to_others() {
 fn maps_say_how_operands_lie() {
     let mut product = product(100, 72, 40);
     product.batch = vec![Axis { size: 3, strides: [4000, 0, 7200, 0, 0] }];
-    let copies = plain_copies(&product, ElementType::BF16, &SIZES[4]).unwrap();
+    let copies = plain_copies(&product, ElementType::BF16, SIZES[4].sides()).unwrap();
     let [a, b] = &copies.maps;
     assert_eq!((&a.sizes[..], &a.strides[..]), (&[40, 100, 3][..], &[80, 8000][..]));
     assert_eq!((&b.sizes[..], &b.strides[..]), (&[72, 40, 1][..], &[144, 5760][..]));
