@@ -13,7 +13,7 @@ struct BytePair {
   u16 both;
 };
 
-template <bool> DEVICE void multiply(BytePair, i32 (&c)[64], u64 a, u64 b, u32 add) {
+template <bool, bool> DEVICE void multiply(BytePair, i32 (&c)[64], u64 a, u64 b, u32 add) {
   asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" NAMES_0 ", " NAMES_32
                "}, %64, %65, p;}"
                : SUMS_32_OF("+r", c, 0), SUMS_32_OF("+r", c, 32)
@@ -40,7 +40,7 @@ struct BytesOnHopper : HopperTile<BytePair, GROUPS, ROWS64, 128, TURNS, BytesRow
   typedef typename Base::Place Place;
   static constexpr u32 BM = Base::BM, BN = 128, MULTIPLYING = Base::MULTIPLYING;
   // Work items that find lines, behind the wave that copies; those that take part in what is told of a tile's lines.
-  static constexpr u32 FINDING = WAVE_GROUP - WAVE, TOLD = WAVE_GROUP + FINDING, ITEMS = MULTIPLYING + WAVE_GROUP;
+  static constexpr u32 FINDING = WAVE_GROUP - 2 * WAVE, TOLD = WAVE_GROUP + FINDING, ITEMS = MULTIPLYING + WAVE_GROUP;
   // Barriers of the workgroup, two each: lines of a tile are there, and are no longer used. Groups' turns have the first ones.
   static constexpr u32 READY = 4, UNUSED = 6;
 
@@ -68,7 +68,7 @@ struct BytesOnHopper : HopperTile<BytePair, GROUPS, ROWS64, 128, TURNS, BytesRow
   }
 
   METHOD void find_lines(const HopperBytesParams &h) const {
-    u32 item = item_id() - (MULTIPLYING + WAVE), n = 0;
+    u32 item = item_id() - (MULTIPLYING + 2 * WAVE), n = 0;
     for (u32 id = group_id(), count = this->all(h.hopper); id < count; id += groups(), n++) {
       u32 to = lines_of(n);
       Place at = Base::find(h.hopper, id);
@@ -93,7 +93,7 @@ struct BytesOnHopper : HopperTile<BytePair, GROUPS, ROWS64, 128, TURNS, BytesRow
       if (TURNS && n > 0) barrier_of(this->turn_of(group), MULTIPLYING);
       u32 then = TURNS && id + groups() < count ? this->turn_of(group + 1) : 0;
       typename Base::Turn turn{before % this->stages, before / this->stages};
-      this->template multiply_steps<true>(at.steps, 0, then, turn, sums, [] {});
+      this->template multiply_steps<true, true>(at.steps, 0, then, turn, sums, [] {});
       before += at.steps * ours;
       barrier_of(READY + n % 2, TOLD);
       store(h.packed, at.tile, lines_of(n), sums);
@@ -181,8 +181,9 @@ template <u32 GROUPS, u32 ROWS64, bool TURNS> DEVICE void bytes_by_staying(const
     return;
   }
   if constexpr (GROUPS == 2) keep_registers<40>();
-  if (item_id() == Own::MULTIPLYING) own.bring(h.hopper, (const TensorMap *)parameters);
-  if (item_id() >= Own::MULTIPLYING + WAVE) own.find_lines(h);
+  const TensorMap *maps = (const TensorMap *)parameters;
+  Own::bringing([&] { own.template bring<true>(h.hopper, maps); }, [&] { own.template bring<false>(h.hopper, maps); });
+  if (item_id() >= Own::MULTIPLYING + 2 * WAVE) own.find_lines(h);
 }
 
 // Sizes of tiles are those of `providers/hip/qlinear/hopper.rs`.

@@ -3,4 +3,5 @@
 
 KERNEL(GROUP) map_f32(MapParams p) { map<f32, 4>(p); }
 KERNEL_RESIDENT(GROUP, 3) map_wide_f32(MapParams p) { map_wide(p); }
+KERNEL(GROUP) map_function_f32(MapParams p) { map_function(p); }
 KERNEL(GROUP_LIGHT) map_light_f32(MapParams p) { map_light(p); }

@@ -80,23 +80,28 @@ template <class C> DEVICE C int_pow(C x, C y) {
   return;                               \
   }
 
-// One instruction of those that many elements at a time go through. `half`: whether the result is of half
-// precision. `op` is the same for the whole launch, so no lanes part ways.
-template <class C, int V> DEVICE void apply_light(u32 op, C *acc, const C *x, C a, C b, bool half) {
-  if constexpr (sizeof(C) == 4) {
-    switch (op) {
-    case MapExp: EACH(exp_inline(y));
-    case MapTanh: EACH(tanh_inline(y));
-    case MapErf: EACH(erf_inline(y));
-    case MapSigmoid: EACH(sigmoid_inline(y));
-    case MapSwish: EACH(y * sigmoid_inline(a * y));
-    case MapGeluErf:
-      if (half) EACH(gelu_half_inline(y))
-      EACH(gelu_inline(y));
-    case MapGeluTanh: EACH(gelu_tanh_inline(y));
-    default: break;
-    }
+// A function of f32 that takes several instructions. `half`: whether the result is of half precision.
+template <int V> DEVICE void apply_function(u32 op, f32 *acc, f32 a, bool half) {
+  typedef f32 C;
+  const f32 *x = acc;
+  switch (op) {
+  case MapExp: EACH(exp_inline(y));
+  case MapTanh: EACH(tanh_inline(y));
+  case MapErf: EACH(erf_inline(y));
+  case MapSigmoid: EACH(sigmoid_inline(y));
+  case MapSwish: EACH(y * sigmoid_inline(a * y));
+  case MapGeluErf:
+    if (half) EACH(gelu_half_inline(y))
+    EACH(gelu_inline(y));
+  case MapGeluTanh: EACH(gelu_tanh_inline(y));
+  default: return;
   }
+}
+
+// One instruction of those that many elements at a time go through. `op` is the same for the whole launch, so no lanes part
+// ways.
+template <class C, int V> DEVICE void apply_light(u32 op, C *acc, const C *x, C a, C b, bool half) {
+  if constexpr (sizeof(C) == 4) apply_function<V>(op, acc, a, half);
   if constexpr (Floating<C>::value) {
     switch (op) {
     case MapDiv: EACH(y / z);

@@ -162,12 +162,31 @@ DEVICE void map_wide(const MapParams &p) {
   map_items<EACH_WIDE, 2>(p, Spread{at + item_id() * p.unit, p.unit == 8 ? 4 : GROUP * 4, GROUP * 8});
 }
 
+// Whether a work item has `EACH_LIGHT` elements from `at` on, in whole units; else it makes those that there are.
+DEVICE bool has_units(const MapParams &p, u64 at) {
+  if (at + EACH_LIGHT <= p.count && aligned(p)) return true;
+#pragma unroll 1
+  for (u64 i = at; i < at + EACH_LIGHT && i < p.count; i++) map_one(p, i);
+  return false;
+}
+
 DEVICE void map_light(const MapParams &p) {
   u64 at = ((u64)group_id() * GROUP_LIGHT + item_id()) * EACH_LIGHT;
-  if (at + EACH_LIGHT > p.count || !aligned(p)) {
-#pragma unroll 1
-    for (u64 i = at; i < at + EACH_LIGHT && i < p.count; i++) map_one(p, i);
-    return;
-  }
-  map_items<EACH_LIGHT, 3>(p, Spread{at, 4, 0});
+  if (has_units(p, at)) map_items<EACH_LIGHT, 3>(p, Spread{at, 4, 0});
+}
+
+// A function of one dense operand of a half type, with a result of a half type: in a kernel of its own, as its registers are
+// few and nothing is interpreted.
+DEVICE void map_function(const MapParams &p) {
+  u64 at = ((u64)group_id() * GROUP + item_id()) * EACH_LIGHT;
+  if (!has_units(p, at)) return;
+  const Instruction &step = p.program[1];
+  Unit raw = load_unit(p.in[0].address + at * 2);
+  f32 x[8];
+  if (p.in[0].type == F16) widen_units<f16>(x, &raw);
+  else widen_units<bf16>(x, &raw);
+  apply_function<8>(step.op, x, immediate<f32>(step.a), true);
+  if (p.out_type == F16) narrow_units<f16>(&raw, x);
+  else narrow_units<bf16>(&raw, x);
+  store_unit(p.out + at * 2, raw);
 }

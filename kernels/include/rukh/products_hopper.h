@@ -13,10 +13,11 @@ DEVICE void product_by_staying(const HopperParams &h, u64 parameters) {
   typedef HopperTile<T, GROUPS, ROWS64, BN, TURNS> Own;
   Own own;
   own.begin(h, (char *)dynamic_lds);
-  // Two groups that multiply take the registers of the third, of which one item works.
+  // Two groups that multiply take the registers of the third, of which two items work.
   if (item_id() >= Own::MULTIPLYING) {
     if constexpr (GROUPS == 2) keep_registers<40>();
-    if (item_id() == Own::MULTIPLYING) own.bring(h, (const TensorMap *)parameters);
+    const TensorMap *maps = (const TensorMap *)parameters;
+    Own::bringing([&] { own.template bring<true>(h, maps); }, [&] { own.template bring<false>(h, maps); });
   } else {
     if constexpr (GROUPS == 2) take_registers<232>();
     own.multiply_all(h, (const TensorMap *)parameters);
@@ -38,7 +39,9 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
   at.first_step = h.steps * rank / PARTS, at.steps = h.steps * (rank + 1) / PARTS - at.first_step;
   if (item_id() >= Own::MULTIPLYING) {
     typename Own::Turn turn;
-    if (item_id() == Own::MULTIPLYING) own.bring_tile(h, (const TensorMap *)parameters, at, turn);
+    const TensorMap *maps = (const TensorMap *)parameters;
+    Own::bringing([&] { own.template bring_tile<true>(h, maps, at, turn); },
+                  [&] { own.template bring_tile<false>(h, maps, at, turn); });
     wave_barrier();
     if constexpr (PARTS > 1) cluster_wait(), cluster_arrive(), cluster_wait();
     return;
@@ -56,8 +59,8 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
       addends[i] = h.pairs ? Rows::template addends<Stored::PAIRS>(p, at.tile, row, column + i * 16, 0)
                            : Rows::template addends<Stored::EACH>(p, at.tile, row, column + i * 16, 0);
   };
-  if (p.b_row == 1) own.template multiply_steps<true>(at.steps, 0, 0, {}, sums, beside);
-  else own.template multiply_steps<false>(at.steps, 0, 0, {}, sums, beside);
+  if (p.b_row == 1) own.template multiply_steps<true, true>(at.steps, 0, 0, {}, sums, beside);
+  else own.template multiply_steps<false, true>(at.steps, 0, 0, {}, sums, beside);
   f32 all[COUNT];
   if constexpr (PARTS > 1) {
     // Everybody is there. By sender, then four sums at a time of each item.
@@ -94,7 +97,7 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
 }
 // The build gives kernels with such names their clusters (kernels/cluster.rs).
 #define KERNEL_AT_ONCE(type, name, parts)                                                                          \
-  extern "C" __attribute__((global)) __attribute__((launch_bounds(WAVE_GROUP + WAVE, 2)))                          \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(WAVE_GROUP + 2 * WAVE, 2)))                          \
   void gemm_##type##_hopper_64x64_##name(HopperParams p) {                                                         \
     u64 parameters;                                                                                                \
     FIND_PARAMETERS(gemm_##type##_hopper_64x64_##name, parameters);                                                \
@@ -105,7 +108,7 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
 // that a processor has room for at most. Sizes of tiles are those of `providers/hip/gemm/hopper/sizes.rs`.
 #define PRODUCT_KERNEL(type, rows, columns, groups, rows64, turns, resident)                                       \
   extern "C" __attribute__((global))                                                                               \
-  __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : WAVE), resident)))            \
+  __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : 2 * WAVE), resident)))            \
   void gemm_##type##_hopper_##rows##x##columns(HopperParams p) {                                                   \
     u64 parameters;                                                                                                \
     FIND_PARAMETERS(gemm_##type##_hopper_##rows##x##columns, parameters);                                          \
@@ -116,7 +119,7 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
   PRODUCT_KERNEL(type, 128, 192, 2, 1, false, 1)                                                                   \
   PRODUCT_KERNEL(type, 128, 128, 2, 2, true, 1)                                                                    \
   PRODUCT_KERNEL(type, 64, 128, 1, 1, false, 2)                                                                    \
-  PRODUCT_KERNEL(type, 64, 64, 1, 1, false, 4)                                                                     \
+  PRODUCT_KERNEL(type, 64, 64, 1, 1, false, 3)                                                                     \
   KERNEL_AT_ONCE(type, once, 1)                                                                                    \
   KERNEL_AT_ONCE(type, cluster2, 2)                                                                                \
   KERNEL_AT_ONCE(type, cluster4, 4)

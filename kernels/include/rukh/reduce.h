@@ -1,11 +1,12 @@
-// Reductions over any axes. Where an output is split, the workgroup that arrives last puts the parts together.
+// Reductions over any axes, but for what reduce_light.h takes. Where an output is split, the workgroup that arrives last puts the parts together.
 //
 // Access: reduce_rows reads runs of packs along the reduced axes, neighbouring lanes neighbouring packs;
 // reduce_columns reads packs along a kept axis. Bound: one read of the input over the memory bandwidth
 // (reductions that need an exponential or a power an element: the arithmetic of that).
 #pragma once
 #include "arrive.h"
-#include "reduce_units.h"
+#include "reduce_ops.h"
+#include "unit.h"
 
 constexpr int PACK = 4;
 
@@ -39,6 +40,25 @@ template <class C> DEVICE Acc<C> join_rows(u32 op, const Acc<C> *lds, u32 rows, 
   return acc;
 }
 
+// The sum of elements `first` to `end` of a dense run of i64 from `address` on, as of an attention mask, all multiples of a
+// unit.
+DEVICE i64 sum_run(i64 acc, u64 address, u64 first, u64 end, u32 team, u32 lane) {
+  constexpr u32 AHEAD = 8, PER_UNIT = 2;
+  u64 step = (u64)team * PER_UNIT;
+#pragma unroll 1
+  for (u64 at = first + lane * PER_UNIT; at < end; at += AHEAD * step) {
+    Unit raw[AHEAD];
+    UNROLL
+    for (u32 k = 0; k < AHEAD; k++) raw[k] = load_unit(address + (at + k * step < end ? at + k * step : at) * sizeof(i64));
+    UNROLL
+    for (u32 k = 0; k < AHEAD; k++) {
+      i64 sum = (i64)((u64)raw[k][1] << 32 | raw[k][0]) + (i64)((u64)raw[k][3] << 32 | raw[k][2]);
+      acc += at + k * step < end ? sum : 0;
+    }
+  }
+  return acc;
+}
+
 // An output is reduced by a team. Grid: outputs by splits.
 template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
   SHARED static Acc<C> lds[MAX_WAVES];
@@ -53,17 +73,6 @@ template <class C> DEVICE void reduce_rows(const ReduceParams &p) {
     u64 end = first + p.chunk < p.count ? first + p.chunk : p.count;
     C center = p.center ? ((const C *)p.center)[output] : (C)0;
     bool dense = p.reduced.rank <= 1 && (p.reduced.rank == 0 || p.reduced.strides[0] == 1);
-    if constexpr (sizeof(C) == 4) {
-      u32 size = p.type == F32 ? 4 : 2;
-      u64 from = p.in + base * size;
-      // Whole units: the chunks are, where the row is.
-      if (dense && is_light(p.op) && is_short(p.type) && !p.center && (from | p.count * size) % sizeof(Unit) == 0) {
-        if (size == 4) acc.a = reduce_run<f32>(p.op, acc.a, from, first, end, team, lane);
-        else if (p.type == F16) acc.a = reduce_run<f16>(p.op, acc.a, from, first, end, team, lane);
-        else acc.a = reduce_run<bf16>(p.op, acc.a, from, first, end, team, lane);
-        end = first;
-      }
-    }
     if constexpr (__is_same(C, i64)) {
       u64 from = p.in + base * sizeof(i64);
       if (dense && p.op == SUM && p.type == I64 && !p.center && (from | p.count * sizeof(i64)) % sizeof(Unit) == 0) {
@@ -128,25 +137,6 @@ template <class C> DEVICE void reduce_columns(const ReduceParams &p) {
         if (v < count) center[v] = ((const C *)p.center)[outer * p.row + column + v];
     u64 base = offset_of(p.kept, outer) + column, first = group_id_y() * p.chunk;
     u64 end = first + p.chunk < p.count ? first + p.chunk : p.count;
-    if constexpr (sizeof(C) == 4) {
-      u32 size = p.type == F32 ? 4 : 2;
-      u64 from = p.in + base * size;
-      if (is_light(p.op) && is_short(p.type) && !p.center && count == PACK && p.reduced.rank == 1 && !(p.count >> 30) &&
-          (from | p.reduced.strides[0] * size) % (PACK * size) == 0) {
-        i64 stride = p.reduced.strides[0] * size;
-        u64 start = from + first * stride;
-        u32 rows = (u32)(end - first);
-        f32 sums[PACK];
-        UNROLL
-        for (int v = 0; v < PACK; v++) sums[v] = acc[v].a;
-        if (size == 4) reduce_strip<f32>(p.op, sums, start, slice, rows, slices, stride);
-        else if (p.type == F16) reduce_strip<f16>(p.op, sums, start, slice, rows, slices, stride);
-        else reduce_strip<bf16>(p.op, sums, start, slice, rows, slices, stride);
-        UNROLL
-        for (int v = 0; v < PACK; v++) acc[v].a = sums[v];
-        end = first;
-      }
-    }
 #pragma unroll 1
     for (u64 i = first + slice; i < end; i += slices) {
       C x[PACK];

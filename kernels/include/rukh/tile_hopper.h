@@ -1,5 +1,5 @@
-// Tiles of a product of half-precision numbers on Hopper (sm_90a): groups of four waves multiply, and one wave more
-// brings the operands by the copy engine. Workgroups stay and take one tile after the other, so that the operands of the
+// Tiles of a product of half-precision numbers on Hopper (sm_90a): groups of four waves multiply, and two waves more
+// bring the operands by the copy engine. Workgroups stay and take one tile after the other, so that the operands of the
 // next tile come while the results of this one are stored. Groups share a tile, 64 rows each, or take turns: one stores
 // its tile while another multiplies the next one ("ping-pong" in NVIDIA's CUTLASS).
 //
@@ -33,7 +33,9 @@ struct alignas(64) HopperParams {
   // those are linear (`RowsOfWave::store`); how far the residual moves from matrix to matrix; and whether results, bias and
   // residual can be read in pairs.
   u32 by_rows, linear, next_residual, pairs;
-  u32 unused[3];
+  // Whether A may be read before the kernels before have ended (few_rows_hopper.h).
+  u32 early;
+  u32 unused[2];
 };
 static_assert(sizeof(HopperParams) == 1088, "the mirror in providers/hip/gemm/hopper/mod.rs");
 
@@ -115,44 +117,49 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
     }
   };
 
-  // Run by one work item: brings the operands of all tiles of this workgroup.
-  METHOD void bring(const HopperParams &h, const TensorMap *maps) const {
+  // Run by one work item of each of two waves, as to ask for a copy takes 110 clocks: brings A, or B, of all tiles of this
+  // workgroup. What of B comes before the barrier was told of the bytes is counted all the same.
+  template <bool OF_A> METHOD void bring(const HopperParams &h, const TensorMap *maps) const {
     Turn turn;
-    for (u32 id = group_id(), count = all(h); id < count; id += groups()) bring_tile(h, maps, find(h, id), turn);
+    for (u32 id = group_id(), count = all(h); id < count; id += groups()) bring_tile<OF_A>(h, maps, find(h, id), turn);
   }
-  METHOD void bring_tile(const HopperParams &h, const TensorMap *maps, const Place &at, Turn &turn) const {
+  // Which of the operands an item brings, if any.
+  template <class A, class B> DEVICE void bringing(A a, B b) {
+    if (item_id() == MULTIPLYING) a();
+    if (item_id() == MULTIPLYING + WAVE) b();
+  }
+  template <bool OF_A> METHOD void bring_tile(const HopperParams &h, const TensorMap *maps, const Place &at, Turn &turn) const {
     const GemmParams &p = h.product;
-    u64 map_a = (u64)maps, map_b = (u64)(maps + 1);
-    bool by_k = p.b_row == 1;
-    u32 za = at.matrix * h.next_a, zb = at.matrix * h.next_b;
-    u32 n = 0, tap = 0, block = 0;
-    i32 y = 0, x = 0;
+    u64 map = (u64)(maps + (OF_A ? 0 : 1));
+    [[maybe_unused]] bool by_k = p.b_row == 1;
+    [[maybe_unused]] u32 za = at.matrix * h.next_a, zb = at.matrix * h.next_b;
+    [[maybe_unused]] u32 n = 0, tap = 0, block = 0;
+    [[maybe_unused]] i32 y = 0, x = 0;
     if (h.tap_steps) {
-      n = at.tile.row / h.positions;
-      u32 in_image = at.tile.row % h.positions;
-      y = (i32)(in_image / h.line_positions) * h.stride_y + h.first_y;
-      x = (i32)(in_image % h.line_positions) * h.stride_x + h.first_x;
       tap = at.first_step / h.tap_steps, block = at.first_step % h.tap_steps;
+      if constexpr (OF_A) {
+        n = at.tile.row / h.positions;
+        u32 in_image = at.tile.row % h.positions;
+        y = (i32)(in_image / h.line_positions) * h.stride_y + h.first_y;
+        x = (i32)(in_image % h.line_positions) * h.stride_x + h.first_x;
+      }
     }
     for (u32 s = 0; s < at.steps; s++, turn.next(stages)) {
-      u32 to = base + turn.stage * STAGE_BYTES, arrives = full + turn.stage * 8, k = (at.first_step + s) * BK;
+      u32 to = base + turn.stage * STAGE_BYTES + (OF_A ? 0 : A_BYTES), arrives = full + turn.stage * 8;
+      u32 k = (at.first_step + s) * BK, c = block * BK;
       if (turn.turn > 0) wait_phase(empty + turn.stage * 8, (turn.turn - 1) % 2);
-      arrive_expecting(arrives, STAGE_BYTES);
-      if (h.tap_steps) {
-        u32 c = block * BK;
-        copy_taps(to, map_a, arrives, za + c, x, y, n, tap % h.line_taps * h.right, tap / h.line_taps * h.down);
-        copy_box(to + A_BYTES, map_b, arrives, c, tap, at.matrix * p.n + at.tile.column);
-        if (++block == h.tap_steps) block = 0, tap++;
-      } else {
-        copy_box(to, map_a, arrives, k, at.tile.row, za);
-        if (by_k) {
-          copy_box(to + A_BYTES, map_b, arrives, k, at.tile.column, zb);
-        } else {
+      if constexpr (OF_A) {
+        arrive_expecting(arrives, STAGE_BYTES);
+        if (h.tap_steps) copy_taps(to, map, arrives, za + c, x, y, n, tap % h.line_taps * h.right, tap / h.line_taps * h.down);
+        else copy_box(to, map, arrives, k, at.tile.row, za);
+      } else if (h.tap_steps) copy_box(to, map, arrives, c, tap, at.matrix * p.n + at.tile.column);
+      else if (by_k) copy_box(to, map, arrives, k, at.tile.column, zb);
+      else {
 #pragma unroll
-          for (u32 i = 0; i < BN / PANEL; i++)
-            copy_box(to + A_BYTES + i * BK * PANEL_LINE, map_b, arrives, at.tile.column + i * PANEL, k, zb);
-        }
+        for (u32 i = 0; i < BN / PANEL; i++)
+          copy_box(to + i * BK * PANEL_LINE, map, arrives, at.tile.column + i * PANEL, k, zb);
       }
+      if (h.tap_steps && ++block == h.tap_steps) block = 0, tap++;
     }
   }
 
@@ -167,7 +174,8 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
 
   // Multiplies the steps of one tile, the first of which is at `turn`. `first`: of the rows in the tile;
   // `then`: the barrier of the group that multiplies next, or 0; `beside`: done once, while products are under way.
-  template <bool B_BY_K, class Beside>
+  // B_BY_K, A_BY_K: whether neighbours along k are neighbours in memory.
+  template <bool B_BY_K, bool A_BY_K, class Beside>
   METHOD void multiply_steps(u32 steps, u32 first, u32 then, Turn turn, Sums &sums, Beside beside) const {
     u32 before = 0, third = steps > 2 ? 2 : steps - 1;
     for (u32 s = 0; s < steps; s++, turn.next(stages)) {
@@ -180,8 +188,11 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
         u64 y = B_BY_K ? describe(at + A_BYTES + k * 32, 0)
                        : describe(at + A_BYTES + k * 16 * PANEL_LINE, BK * PANEL_LINE);
 #pragma unroll
-        for (u32 r = 0; r < ROWS64; r++)
-          multiply<!B_BY_K>(T{}, sums[r], describe(at + (first + r * 64) * PANEL_LINE + k * 32, 0), y, s > 0 || k > 0);
+        for (u32 r = 0; r < ROWS64; r++) {
+          u64 x = A_BY_K ? describe(at + (first + r * 64) * PANEL_LINE + k * 32, 0)
+                         : describe(at + k * 16 * PANEL_LINE, BK * PANEL_LINE);
+          multiply<!B_BY_K, !A_BY_K>(T{}, sums[r], x, y, s > 0 || k > 0);
+        }
       }
       products_end_group();
       if (s == third) beside();
@@ -247,8 +258,8 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
       if (TURNS && id != group_id()) barrier_of(turn_of(group), MULTIPLYING);
       u32 then = TURNS && id + groups() < count ? turn_of(group + 1) : 0;
       Turn turn{before % stages, before / stages};
-      if (by_k) multiply_steps<true>(at.steps, first, then, turn, sums, beside);
-      else multiply_steps<false>(at.steps, first, then, turn, sums, beside);
+      if (by_k) multiply_steps<true, true>(at.steps, first, then, turn, sums, beside);
+      else multiply_steps<false, true>(at.steps, first, then, turn, sums, beside);
       id += groups() * ours;
       if constexpr (!TURNS) {
         if (split) {

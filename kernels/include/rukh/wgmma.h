@@ -41,6 +41,8 @@ template <int N> DEVICE void pin(i32 (&sums)[N]) {
   for (int i = 0; i < N; i++) asm volatile("" : "+r"(sums[i])::"memory");
 }
 
+#define NAMES_OF_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define NAMES_OF_16 NAMES_OF_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define NAMES_32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
@@ -57,32 +59,24 @@ template <int N> DEVICE void pin(i32 (&sums)[N]) {
 #define SUMS_32(c, i) SUMS_32_OF("+f", c, i)
 #define PRODUCT(n, type) "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {"
 
-// sums = a · b, added to the sums where `add` is not 0. ACROSS: the lines of B's panels run along k.
+// sums = a · b, added to the sums where `add` is not 0. ACROSS: the lines of B's panels run along k; A_ACROSS: those of A's.
+#define DEFINE_PRODUCT(T, type, n, half, sums, names, a, b, add, of_a, of_b)                                   \
+  template <bool ACROSS, bool A_ACROSS = false> DEVICE void multiply(T, f32 (&c)[half], u64 x, u64 y, u32 more) { \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %" #add ", 0;" PRODUCT(n, type) names "}, %" #a ", %" #b       \
+                 ", p, 1, 1, %" #of_a ", %" #of_b ";}"                                                         \
+                 : sums                                                                                        \
+                 : "l"(x), "l"(y), "r"(more), "n"(A_ACROSS ? 1 : 0), "n"(ACROSS ? 1 : 0));                     \
+  }
+#define COMMA ,
 #define DEFINE_PRODUCTS(T, type)                                                                               \
-  template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[128], u64 a, u64 b, u32 add) {                       \
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0;" PRODUCT(256, type)                                   \
-                 NAMES_0 ", " NAMES_32 ", " NAMES_64 ", " NAMES_96 "}, %128, %129, p, 1, 1, 0, %131;}"         \
-                 : SUMS_32(c, 0), SUMS_32(c, 32), SUMS_32(c, 64), SUMS_32(c, 96)                               \
-                 : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                                     \
-  }                                                                                                            \
-  template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[96], u64 a, u64 b, u32 add) {                        \
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %98, 0;" PRODUCT(192, type)                                    \
-                 NAMES_0 ", " NAMES_32 ", " NAMES_64 "}, %96, %97, p, 1, 1, 0, %99;}"                          \
-                 : SUMS_32(c, 0), SUMS_32(c, 32), SUMS_32(c, 64)                                               \
-                 : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                             \
-  }                                                                                                            \
-  template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[64], u64 a, u64 b, u32 add) {                        \
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0;" PRODUCT(128, type)                                    \
-                 NAMES_0 ", " NAMES_32 "}, %64, %65, p, 1, 1, 0, %67;}"                                        \
-                 : SUMS_32(c, 0), SUMS_32(c, 32)                                                               \
-                 : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                                     \
-  }                                                                                                            \
-  template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[32], u64 a, u64 b, u32 add) {                        \
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %34, 0;" PRODUCT(64, type)                                     \
-                 NAMES_0 "}, %32, %33, p, 1, 1, 0, %35;}"                                                      \
-                 : SUMS_32(c, 0)                                                                               \
-                 : "l"(a), "l"(b), "r"(add), "n"(ACROSS ? 1 : 0));                                             \
-  }                                                                                                            \
+  DEFINE_PRODUCT(T, type, 256, 128, SUMS_32(c, 0) COMMA SUMS_32(c, 32) COMMA SUMS_32(c, 64) COMMA SUMS_32(c, 96), \
+                 NAMES_0 ", " NAMES_32 ", " NAMES_64 ", " NAMES_96, 128, 129, 130, 131, 132)                   \
+  DEFINE_PRODUCT(T, type, 192, 96, SUMS_32(c, 0) COMMA SUMS_32(c, 32) COMMA SUMS_32(c, 64),                    \
+                 NAMES_0 ", " NAMES_32 ", " NAMES_64, 96, 97, 98, 99, 100)                                     \
+  DEFINE_PRODUCT(T, type, 128, 64, SUMS_32(c, 0) COMMA SUMS_32(c, 32), NAMES_0 ", " NAMES_32, 64, 65, 66, 67, 68) \
+  DEFINE_PRODUCT(T, type, 64, 32, SUMS_32(c, 0), NAMES_0, 32, 33, 34, 35, 36)                                  \
+  DEFINE_PRODUCT(T, type, 32, 16, SUMS_8_OF("+f", c, 0) COMMA SUMS_8_OF("+f", c, 8), NAMES_OF_16, 16, 17, 18, 19, 20) \
+  DEFINE_PRODUCT(T, type, 16, 8, SUMS_8_OF("+f", c, 0), NAMES_OF_8, 8, 9, 10, 11, 12)                          \
   template <bool ACROSS> DEVICE void multiply(T, f32 (&c)[64], const Chunk &a, u64 b, u32 add) {               \
     asm volatile("{.reg .pred p; setp.ne.b32 p, %69, 0;" PRODUCT(128, type)                                    \
                  NAMES_0 ", " NAMES_32 "}, {%64, %65, %66, %67}, %68, p, 1, 1, %70;}"                          \

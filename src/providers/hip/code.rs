@@ -66,9 +66,17 @@ pub(super) fn waits(target: &str) -> bool {
 /// Whether a family's kernels gain by being started early: products of few rows, which load constants before they wait, and
 /// attention between them.
 pub(super) fn gains_by_early_start(family: &str) -> bool {
-    ["gemv_", "weight_gemv_", "mma_gemv_", "mma_weight_gemv_", "flash_decode_", "mma_flash_decode_"]
-        .iter()
-        .any(|start| family.starts_with(start))
+    [
+        "gemv_",
+        "weight_gemv_",
+        "mma_gemv_",
+        "mma_weight_gemv_",
+        "flash_decode_",
+        "mma_flash_decode_",
+        "hopper_few_",
+    ]
+    .iter()
+    .any(|start| family.starts_with(start))
 }
 
 /// A family's code object (or PTX) for a target.

@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::ElementType;
 
-use super::super::testing::{both, both_in, small_integers as numbers};
+use super::super::testing::{both, both_in, both_with, small_integers as numbers};
 
 const FLOATS: [ElementType; 4] = [ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::F64];
 
@@ -110,6 +110,58 @@ fn few_rows_by_columns() {
                 let Some(out) = both_in("rukh", "MatMul", 1, &attributes, &inputs, 1) else { return };
                 out.assert_close(&format!("{ty} {m}x{n}x{k} {bias} {residual} {activation}"), tolerance(ty));
             }
+        }
+    }
+}
+
+/// Tiles of few rows on sm_90: each height of them, alone and shared by clusters, edges, steps of K that end early, weights
+/// whose rows or columns are contiguous, with all that results may have.
+#[test]
+fn few_rows_of_tiles() {
+    for ty in [ElementType::F16, ElementType::BF16] {
+        for (m, n, k) in [
+            (9, 72, 64),
+            (16, 768, 768),
+            (16, 4096, 1024),
+            (33, 200, 104),
+            (64, 1024, 1024),
+            (49, 512, 2304),
+            (100, 1544, 512),
+            (128, 768, 1536),
+            (197, 768, 320),
+        ] {
+            for (trans_b, bias, residual, activation) in [
+                (0, false, false, ""),
+                (1, true, false, "Gelu"),
+                (0, true, true, "Relu"),
+                (1, false, true, "Silu"),
+                (0, true, false, "LeakyRelu"),
+            ] {
+                let given = |wanted: bool, shape: &[usize]| if wanted { numbers(ty, shape) } else { None };
+                let b = if trans_b == 1 { [n, k] } else { [k, n] };
+                let inputs =
+                    [numbers(ty, &[m, k]), numbers(ty, &b), given(bias, &[n]), given(residual, &[m, n])];
+                let attributes = [
+                    ("transB", Attribute::Int(trans_b)),
+                    ("alpha", Attribute::Float(0.0625)),
+                    ("activation", Attribute::String(activation.as_bytes().into())),
+                ];
+                let Some(out) = both_in("rukh", "MatMul", 1, &attributes, &inputs, 1) else { return };
+                out.assert_close(
+                    &format!("{ty} {m}x{n}x{k} {trans_b} {bias} {residual} {activation}"),
+                    tolerance(ty),
+                );
+            }
+        }
+        // A constant weight, and matrices of a stack.
+        for (a, b, constants) in [
+            (&[100, 256][..], &[256, 640][..], &[1][..]),
+            (&[3, 40, 128], &[3, 128, 136], &[]),
+            (&[3, 40, 128], &[128, 136], &[1]),
+        ] {
+            let inputs = [numbers(ty, a), numbers(ty, b)];
+            let Some(out) = both_with("MatMul", 13, &[], &inputs, constants) else { return };
+            out.assert_close(&format!("{ty} {a:?} {b:?}"), tolerance(ty));
         }
     }
 }

@@ -73,6 +73,10 @@ const LIGHT_GROUP: u32 = 64;
 /// Below this, `map_light` has more work items to hide the memory's latency with.
 const LEAST_WIDE: u64 = 1 << 20;
 
+/// The instructions of `apply_function` in the kernel.
+const FUNCTIONS: [MapOp; 7] =
+    [MapOp::Exp, MapOp::Tanh, MapOp::Erf, MapOp::Sigmoid, MapOp::Swish, MapOp::GeluErf, MapOp::GeluTanh];
+
 /// The instructions of `apply_light` in the kernel.
 const LIGHT: [MapOp; 31] = [
     MapOp::Load,
@@ -201,7 +205,13 @@ impl MapParams {
             return None;
         }
         self.unit = unit;
+        let function = matches!(
+            (program, inputs),
+            ([_, function], [x]) if FUNCTIONS.iter().any(|&op| op as u32 == function.op)
+                && x.layout == DENSE && half(x.ty) && half(self.out_type)
+        );
         let (name, each, items) = match wide {
+            true if function => (c"map_function_f32", LIGHT_EACH, GROUP),
             true => (c"map_wide_f32", WIDE_EACH, GROUP),
             false => (c"map_light_f32", LIGHT_EACH, LIGHT_GROUP),
         };

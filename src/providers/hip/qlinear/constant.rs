@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::ops::OpError;
 use crate::tensor::Tensor;
 
-use super::super::{DeviceBuffer, PlanBuilder};
 use super::super::launch::Operand;
+use super::super::{DeviceBuffer, PlanBuilder};
 use super::pack::Packed;
 
 /// Lines and numbers of a square that is packed at a time, so that its bytes stay in the processor's cache.

@@ -52,13 +52,11 @@ pub(super) fn choose(packed: &Product, tail: &Tail, unit: Unit) -> Option<Tile> 
     }
     let groups = |form: &&Form| packed.tiles(form.rows, COLUMNS);
     let form = FORMS.iter().find(|form| form.resident == 2 || groups(form) >= unit.compute_units)?;
-    let is_small = packed.m < form.rows || packed.n < COLUMNS || groups(&form) < LEAST_TILES;
+    // Where a quarter of the processors had no tile, smaller ones are faster.
+    let is_small = packed.m < form.rows || packed.n < COLUMNS || groups(&form) * 4 < unit.compute_units * 3;
     let copies = plain_copies(packed, PAIR, [form.rows, COLUMNS]).filter(|_| !is_small)?;
     Some(Tile { form, copies })
 }
-
-/// Fewer tiles than these leave most of the device without work.
-const LEAST_TILES: usize = 24;
 
 impl Tile {
     /// Appends the launch. `params`: of the product; `rest`: with what else products of packed operands have.
@@ -76,7 +74,8 @@ impl Tile {
         all.extend_from_slice(&rest);
         all.resize(PARAMS_BYTES, 0);
         let addresses: Vec<_> = addresses.into_iter().map(|(at, operand)| (begin + at, operand)).collect();
-        let workgroups = packed.tiles(form.rows, COLUMNS).min(plan.provider.unit().compute_units * form.resident);
+        let workgroups =
+            packed.tiles(form.rows, COLUMNS).min(plan.provider.unit().compute_units * form.resident);
         let kernel = KernelName { family: "hopper_bytes", name: form.name };
         plan.launch_bytes(kernel, [workgroups, 1, 1], form.items, form.lds(), &all, &addresses)?;
         let maps = copies.maps.into_iter().zip([packed.a, packed.b]).enumerate();

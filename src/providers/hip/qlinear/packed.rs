@@ -95,7 +95,8 @@ pub(super) fn plan(
             (None, Some(constant)) => {
                 let strides = [product.b.strides[1] as usize, product.b.strides[0] as usize, 0];
                 let is_signed = tail.sides[1].is_signed;
-                let layout = Layout { lines: product.n, channels: k, taps: 1, strides, pixel: line, is_signed };
+                let layout =
+                    Layout { lines: product.n, channels: k, taps: 1, strides, pixel: line, is_signed };
                 constant.pack(plan, layout)?
             }
         };
@@ -222,7 +223,8 @@ fn multiply(
         batch: batch.collect(),
         ..product.clone()
     };
-    let own = PackedTail { parts: [a, b].map(|x| x.parts as u32), k: product.k as u32, ..PackedTail::zeroed() };
+    let own =
+        PackedTail { parts: [a, b].map(|x| x.parts as u32), k: product.k as u32, ..PackedTail::zeroed() };
     let sums = [(offset_of!(PackedTail, a_sums), a.sums), (offset_of!(PackedTail, b_sums), b.sums)];
     let unit = plan.provider.unit();
     let tile = if windows.is_none() { hopper::choose(&packed, tail, unit) } else { None };

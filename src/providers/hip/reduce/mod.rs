@@ -40,7 +40,8 @@ pub(super) struct Reduction<'a> {
 
 /// Elements of a pack, as `PACK` in the kernel.
 const PACK: usize = 4;
-/// Elements of 16 bytes, at most.
+/// Bytes of a unit, and its elements at most.
+const UNIT_BYTES: usize = 16;
 const UNIT: usize = 8;
 
 /// Rows that a work item takes without a split, as to put parts together takes as long as many of them; and those that
@@ -54,7 +55,11 @@ enum Kernel {
     Columns,
 }
 
-fn kernel(class: Class, kernel: Kernel) -> KernelName {
+fn kernel(class: Class, kernel: Kernel, is_light: bool) -> KernelName {
+    if is_light {
+        let name = [c"reduce_runs", c"reduce_strips"][kernel as usize];
+        return KernelName { family: "reduce_light", name };
+    }
     let (family, names) = match class {
         Class::F32 => ("reduce_f32", [c"reduce_rows_f32", c"reduce_columns_f32"]),
         Class::F64 => ("reduce_f64", [c"reduce_rows_f64", c"reduce_columns_f64"]),
@@ -95,9 +100,7 @@ impl Reduction<'_> {
                 params.row = row as u64;
                 params.tiles = Divider::new(tiles);
                 let items = GROUP as usize / lanes;
-                let alone = layout.count <= ALONE * items;
-                let pieces = if alone { 1 } else { layout.count.div_ceil(PIECE * items) };
-                (Kernel::Columns, layout.outputs / row.max(1) * tiles, pieces)
+                (Kernel::Columns, layout.outputs / row.max(1) * tiles, self.pieces(items))
             }
         };
         let wanted = (MANY_GROUPS / groups.max(1)).clamp(1, pieces.max(1));
@@ -119,7 +122,33 @@ impl Reduction<'_> {
             const { assert!(MANY_GROUPS <= COUNTERS) };
             addresses.push((offset_of!(ReduceParams, arrived), Operand::Counters));
         }
-        plan.launch(kernel(self.class, first), [groups, splits, 1], &params, &addresses)
+        plan.launch(kernel(self.class, first, self.is_light()), [groups, splits, 1], &params, &addresses)
+    }
+
+    /// Whether the kernels of `kernels/include/rukh/reduce_light.h` take it, whatever its address.
+    fn is_light(&self) -> bool {
+        let Layout { ref reduced, row, count, .. } = *self.layout;
+        let short = |ty| matches!(ty, ElementType::F32 | ElementType::F16 | ElementType::BF16);
+        let dense = match row {
+            None => {
+                matches!(reduced[..], [] | [(_, 1)])
+                    && (count * self.from.1.size()).is_multiple_of(UNIT_BYTES)
+            }
+            Some(row) => reduced.len() == 1 && row.is_multiple_of(PACK) && count < 1 << 30,
+        };
+        dense
+            && self.class == Class::F32
+            && self.center.is_none()
+            && short(self.from.1)
+            && short(self.to.1)
+            && matches!(self.op, Op::Sum | Op::SumAbs | Op::SumSquare | Op::Max | Op::Min)
+            && matches!(self.finish, Finish::Plain | Finish::Mean | Finish::Root)
+    }
+
+    /// Parts of the reduced elements of a column, of which a workgroup takes so many at a time.
+    fn pieces(&self, at_a_time: usize) -> usize {
+        let count = self.layout.count;
+        if count <= ALONE * at_a_time { 1 } else { count.div_ceil(PIECE * at_a_time) }
     }
 
     /// Packs of columns of a workgroup, and workgroups of all columns: fewer packs than a wave has while work items
@@ -130,7 +159,8 @@ impl Reduction<'_> {
         let side = (most / power_of_two(layout.count, most)).max(32);
         let mut lanes = power_of_two(row.div_ceil(PACK), side);
         let groups = |lanes: usize| layout.outputs / row.max(1) * row.div_ceil(lanes * PACK);
-        while lanes > LEAST && layout.count > most / lanes && groups(lanes) < compute_units {
+        let workgroups = |lanes: usize| groups(lanes) * self.pieces(most / lanes);
+        while lanes > LEAST && layout.count > most / lanes && workgroups(lanes) < compute_units {
             lanes /= 2;
         }
         (lanes, row.div_ceil(lanes * PACK))

@@ -8,7 +8,12 @@ use super::super::testing::data::{mixed, tensor, tolerance};
 #[test]
 fn layouts() {
     // One output and many, rows and columns, split and whole, runs that are no multiple of a pack.
-    let cases: [(&[usize], &[i64]); 12] = [
+    let cases: [(&[usize], &[i64]); 16] = [
+        // Whole units of runs, a team of each size, and split; packs of columns, split.
+        (&[1000, 8], &[1]),
+        (&[30, 4100], &[1]),
+        (&[2, 100_000], &[1]),
+        (&[3, 9000, 64], &[1]),
         (&[3, 5], &[1]),
         (&[1000, 7], &[1]),
         (&[2, 100_003], &[1]),
@@ -48,7 +53,7 @@ fn types_and_reductions() {
         "ReduceSumSquare",
     ] {
         for ty in [F32, F64, F16, BF16, I32, I8, U8, U64] {
-            for (shape, axis) in [([3, 50], 1i64), ([50, 6], 0)] {
+            for (shape, axis) in [([3, 50], 1i64), ([50, 6], 0), ([3, 48], 1), ([50, 8], 0)] {
                 // Exponentials of integers leave the range that truncation forgives.
                 if !ty.is_float() && name.contains("Log") {
                     continue;

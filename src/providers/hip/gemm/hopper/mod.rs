@@ -1,6 +1,7 @@
 //! Products of half-precision matrices on sm_90, whose operands come by its engine for copies of tiles
 //! (`kernels/hopper_gemm_*.hip`).
 
+mod few;
 mod maps;
 mod sizes;
 #[cfg(test)]
@@ -53,7 +54,9 @@ pub(in super::super) struct HopperParams {
     next_residual: u32,
     /// Whether results, bias and residual can be read in pairs.
     pairs: u32,
-    unused: [u32; 3],
+    /// Whether A may be read before the kernels before have ended.
+    early: u32,
+    unused: [u32; 2],
 }
 
 const _: () = assert!(size_of::<HopperParams>() == 1088);
@@ -79,7 +82,24 @@ impl HopperParams {
     /// Of a product whose tiles have all of K, and whose results its kernel stores by itself.
     pub(in super::super) fn of_sums(product: GemmParams, copies: &Copies, stages: usize) -> HopperParams {
         let (steps, stages) = (copies.steps as u32, stages as u32);
-        HopperParams { product, steps, part_steps: steps, next: copies.next, stages, ..HopperParams::zeroed() }
+        HopperParams {
+            product,
+            steps,
+            part_steps: steps,
+            next: copies.next,
+            stages,
+            ..HopperParams::zeroed()
+        }
+    }
+
+    fn early(self, early: bool) -> HopperParams {
+        HopperParams { early: early.into(), ..self }
+    }
+
+    /// Where the addresses of a product lie.
+    fn addresses(product: &Product) -> Vec<(usize, Operand)> {
+        let fields = product.addresses().into_iter();
+        fields.map(|(field, operand)| (offset_of!(HopperParams, product) + field, operand)).collect()
     }
 
     /// Where the map of an operand lies.
@@ -101,9 +121,18 @@ pub(in super::super) struct Copies {
 pub(super) fn tiles(product: &Product, ty: ElementType, unit: Unit) -> Vec<(TileKernel, usize)> {
     let known = unit.wgmma && unit.tensor_maps && takes(product, ty);
     match known && plain_copies(product, ty, SIZES[0].sides()).is_some() {
-        true => ranked(product, ty, product.k.div_ceil(STEP), unit),
+        true => {
+            let mut found = timed(product, ty, product.k.div_ceil(STEP), unit);
+            found.extend(few::timed(product, ty, unit));
+            fastest_first(found)
+        }
         false => Vec::new(),
     }
+}
+
+fn fastest_first(mut found: Vec<(f64, TileKernel, usize)>) -> Vec<(TileKernel, usize)> {
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.into_iter().map(|(_, tile, parts)| (tile, parts)).collect()
 }
 
 /// All tiles with the parts of so many steps of K that are best for each, the fastest first.
@@ -113,6 +142,10 @@ pub(in super::super) fn ranked(
     steps: usize,
     unit: Unit,
 ) -> Vec<(TileKernel, usize)> {
+    fastest_first(timed(product, ty, steps, unit))
+}
+
+fn timed(product: &Product, ty: ElementType, steps: usize, unit: Unit) -> Vec<(f64, TileKernel, usize)> {
     let by_rows = row_copies(product, ty).is_some();
     let mut found: Vec<(f64, TileKernel, usize)> = SIZES
         .iter()
@@ -129,8 +162,7 @@ pub(in super::super) fn ranked(
         .collect();
     // Some have no room at the same time, or nothing to share.
     found.retain(|(time, ..)| time.is_finite());
-    found.sort_by(|a, b| a.0.total_cmp(&b.0));
-    found.into_iter().map(|(_, tile, parts)| (tile, parts)).collect()
+    found
 }
 
 /// Whether the results of a product can be stored by these kernels.
@@ -160,6 +192,9 @@ pub(super) fn plan(
     (tile, parts): (TileKernel, usize),
     otherwise: impl FnOnce(&mut PlanBuilder<'_>) -> Result<(), OpError>,
 ) -> Result<(), OpError> {
+    if few::is_of_few(tile) {
+        return few::plan(product, plan, ty, tile, otherwise);
+    }
     let size = SIZES.iter().find(|size| (size.rows, size.columns) == (tile.rows, tile.columns));
     match size.and_then(|size| plain_copies(product, ty, size.sides())) {
         Some(copies) => plan_copies(product, plan, ty, (tile, parts), copies, otherwise),
@@ -202,11 +237,7 @@ pub(in super::super) fn plan_copies(
         pairs: u32::from(product.n.is_multiple_of(PACK)),
         ..HopperParams::zeroed()
     };
-    let mut addresses: Vec<(usize, Operand)> = product
-        .addresses()
-        .into_iter()
-        .map(|(field, operand)| (offset_of!(HopperParams, product) + field, operand))
-        .collect();
+    let mut addresses = HopperParams::addresses(product);
     plan.by_alignment(
         TENSOR_MAP_ALIGNMENT as u32,
         &operands.clone(),

@@ -57,7 +57,7 @@ pub(super) const SIZES: [Size; 9] = [
     Size { rows: 64, columns: 128, stages: 3, resident: 2, turns: false, at_once: None, names: names!("64x128"), step: [0.236, 0.55], store: [0.7, 0.6], residual: 0.3, function: 2.8, split: Some(4.0) },
     Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: None, names: names!("64x64"), step: [0.190, 0.30], store: [0.4, 0.7], residual: 0.2, function: 1.5, split: Some(3.0) },
     // For few steps, whose time is that of results and residual on their way.
-    Size { rows: 64, columns: 64, stages: 2, resident: 4, turns: false, at_once: None, names: names!("64x64"), step: [0.430, 0.88], store: [0.3, 0.5], residual: 0.3, function: 2.0, split: None },
+    Size { rows: 64, columns: 64, stages: 2, resident: 3, turns: false, at_once: None, names: names!("64x64"), step: [0.430, 0.88], store: [0.3, 0.5], residual: 0.3, function: 2.0, split: None },
     Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: Some(1), names: names!("64x64_once"), step: [0.190, 0.32], store: [0.5, 0.8], residual: 0.3, function: 0.4, split: None },
     Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: Some(2), names: names!("64x64_cluster2"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.5, split: None },
     Size { rows: 64, columns: 64, stages: 5, resident: 2, turns: false, at_once: Some(4), names: names!("64x64_cluster4"), step: [0.150, 0.24], store: [1.2, 1.2], residual: 0.2, function: 0.3, split: None },
@@ -84,8 +84,8 @@ impl Size {
             rows: self.rows,
             columns: self.columns,
             lds: lds as u32,
-            // One wave more brings the operands; where the others fill the registers, a group of them gives up its own.
-            items: if self.rows == 128 { 384 } else { 160 },
+            // Two waves more bring the operands; where the others fill the registers, a group of waves gives up its own.
+            items: if self.rows == 128 { 384 } else { 192 },
             adds_up: self.split.is_some(),
             resident: self.resident,
             at_once: self.at_once,

@@ -28,6 +28,10 @@ fn functions() {
         ("Erf", F16),
         ("Exp", F32),
         ("Relu", F16),
+        ("Sigmoid", F16),
+        ("Gelu", BF16),
+        ("Exp", BF16),
+        ("Tanh", F16),
         ("HardSwish", F32),
     ] {
         if !check(name, ty, &[x], &[]) {
