@@ -8,20 +8,45 @@
 #pragma once
 #include "gemv_rows.h"
 
-// Stores what becomes of a sum with line `column`, and of the one with the line that a gate multiplies, as column `out` of
-// row `to`.
-template <class T>
-DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 column, u32 out, f32 sum, f32 up) {
-  if (out >= (g.gated ? p.n / 2 : p.n)) return;
-  f32 bias = 0, residual = 0;
-  if (p.bias) bias = load_one<T>(p.bias, to * p.bias_row + column * p.bias_column);
-  if (p.residual) residual = load_one<T>(p.residual, to * p.residual_row + out * p.residual_column);
-  f32 y[1] = {result_of(p, sum, bias, g.gated ? 0 : residual)};
-  activate_pack<sizeof(T) == 2>(y, p.activation, p.act_a, p.act_b);
-  if (g.gated) {
-    bias = p.bias ? load_one<T>(p.bias, to * p.bias_row + (column + g.distance) * p.bias_column) : 0;
-    y[0] = fma_(y[0], p.alpha * up + p.beta * bias, residual);
+// Where a wave stands: its block of rows, among those of its workgroup that have bundles of their own, and its part of one;
+// the first bundle of its workgroup's round, and how far the next round's is.
+struct Standing {
+  u32 block, team, part, first, stride;
+
+  DEVICE Standing of(const GemvParams &g) {
+    // `parts` is 1, 2 or 4.
+    u32 wave = item_id() / WAVE, shift = g.parts / 2, teams = GEMV_WAVES >> shift, group = group_id(), block = 0;
+    if (g.row_blocks > 1) {
+      block = group % g.row_blocks;
+      group /= g.row_blocks;
+    }
+    return {block, wave >> shift, wave & (g.parts - 1), group * teams, g.groups * teams};
   }
+};
+
+// What is added to a result besides the product: the bias of both lines where there is a gate, and the residual.
+struct Added {
+  f32 bias, up, residual;
+};
+
+template <class T> DEVICE Added load_added(const GemmParams &p, const GemvParams &g, u32 to, u32 column, u32 out) {
+  Added x = {0, 0, 0};
+  if (p.bias) {
+    x.bias = load_one<T>(p.bias, to * p.bias_row + column * p.bias_column);
+    if (g.gated) x.up = load_one<T>(p.bias, to * p.bias_row + (column + g.distance) * p.bias_column);
+  }
+  if (p.residual) x.residual = load_one<T>(p.residual, to * p.residual_row + out * p.residual_column);
+  return x;
+}
+
+// Stores what becomes of a sum with a line, and of the one with the line that a gate multiplies, as column `out` of row `to`.
+template <class T>
+DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 out, Added x, f32 sum, f32 up) {
+  f32 y[1] = {result_of(p, sum, x.bias, g.gated ? 0 : x.residual)};
+  // The usual ones first, without a table of jumps.
+  if (p.activation == ACT_SILU) y[0] *= sigmoid_inline(y[0]);
+  else if (p.activation) activate_pack<sizeof(T) == 2>(y, p.activation, p.act_a, p.act_b);
+  if (g.gated) y[0] = fma_(y[0], p.alpha * up + p.beta * x.up, x.residual);
   store_one<T>(p.out, to * p.out_row + out * p.out_column, y[0]);
 }
 
@@ -37,11 +62,12 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   u32 first, stride;
   // Line by line.
   f32 sums[VALUES];
+  // What is added to the result that this lane stores next.
+  Added added;
 
   DEVICE Bundle of(const GemmParams &p, const GemvParams &g) {
-    u32 wave = item_id() / WAVE, teams = GEMV_WAVES / g.parts, group = group_id() / g.row_blocks;
-    u32 row = group_id() % g.row_blocks * ROWS;
-    return {p, g, row, wave / g.parts, wave % g.parts, item_id() % WAVE, group * teams, g.groups * teams, {}};
+    Standing s = Standing::of(g);
+    return {p, g, s.block * ROWS, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}, {}};
   }
 
   METHOD u32 line(u32 bundle, u32 c) const { return bundle * g.step + g.first + c % HALF + c / HALF * g.distance; }
@@ -71,12 +97,28 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
 #pragma unroll 1
         for (u32 w = 0; w < g.parts; w++) own += shared[odd][wave + w][lane];
     }
-    u32 bundle = round + team;
-    f32 up = lane_xor(own, VALUES / 2);
-    if (bundle >= g.bundles || lane >= (g.gated ? VALUES / 2 : VALUES)) return;
-    u32 to = row + lane % ROWS, column = line(bundle, lane / ROWS);
-    if (to >= p.m) return;
-    store_gemv<T>(p, g, to, column, g.gated ? bundle * HALF + lane / ROWS : column, own, up);
+    f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
+    Place at = place(round);
+    if (at.is_own) store_gemv<T>(p, g, at.row, at.out, added, own, up);
+  }
+
+  // The result of a round that this lane stores, if it does: its row, line and column.
+  struct Place {
+    u32 row, column, out;
+    bool is_own;
+  };
+  METHOD Place place(u32 round) const {
+    u32 bundle = round + team, to = row + lane % ROWS, column = line(bundle, lane / ROWS);
+    u32 out = g.gated ? bundle * HALF + lane / ROWS : column, lanes = g.gated ? VALUES / 2 : VALUES;
+    bool is_own = lane < lanes && !part && bundle < g.bundles && to < p.m && out < (g.gated ? p.n / 2 : p.n);
+    return {to, column, out, is_own};
+  }
+
+  // Loads what is added to the result of a round, which so is there when the sum is.
+  METHOD void begin_to_store(u32 round) {
+    if (!(p.bias | p.residual)) return;
+    Place at = place(round);
+    if (at.is_own) added = load_added<T>(p, g, at.row, at.column, at.out);
   }
 };
 
@@ -139,6 +181,7 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   b.load(o, round + o.team, within + apart);
   bool has_scale = o.begin_to_fill();
   if (o.g.early) wait_for_kernels_before();
+  o.begin_to_store(round);
   o.fill(group_id() < o.g.row_blocks, has_scale);
   bool odd = false;
 #pragma unroll 1
@@ -152,6 +195,7 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
     if (last) {
       o.store(round, odd);
       odd = !odd;
+      if (next_round < o.g.bundles) o.begin_to_store(next_round);
     }
     k = next_k, round = next_round;
   }

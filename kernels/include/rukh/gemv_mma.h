@@ -23,9 +23,8 @@ template <class T, u32 TILES> struct MmaBundle {
   f32 sums[2][TILES][4];
 
   DEVICE MmaBundle of(const GemmParams &p, const GemvParams &g) {
-    u32 wave = item_id() / WAVE, teams = GEMV_WAVES / g.parts, group = group_id() / g.row_blocks;
-    u32 row = group_id() % g.row_blocks * g.rows;
-    return {p, g, row, wave / g.parts, wave % g.parts, item_id() % WAVE, group * teams, g.groups * teams, {}};
+    Standing s = Standing::of(g);
+    return {p, g, s.block * g.rows, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}};
   }
 
   // The lane's line of the first half of a bundle or of the other.
@@ -47,6 +46,10 @@ template <class T, u32 TILES> struct MmaBundle {
     fill_rows_together<T>(p, g, row, g.rows, stores_sum, has_scale);
   }
 
+  METHOD void begin_to_store(u32) const {}
+  METHOD void store(u32 to, u32 column, u32 out, f32 sum, f32 up) const {
+    if (out < (g.gated ? p.n / 2 : p.n)) store_gemv<T>(p, g, to, out, load_added<T>(p, g, to, column, out), sum, up);
+  }
   METHOD void store(u32 round, bool odd) {
     SHARED f32 shared[2][GEMV_WAVES][TILES * 4][WAVE];
     f32 own[TILES][4];
@@ -75,10 +78,10 @@ template <class T, u32 TILES> struct MmaBundle {
         if (own_row >= g.rows || to >= p.m) continue;
         u32 upper = line(bundle, 0), lower = line(bundle, 1);
         if (g.gated) {
-          store_gemv<T>(p, g, to, upper, bundle * MMA_LINES / 2 + lane / 4, own[t][i], own[t][2 + i]);
+          store(to, upper, bundle * MMA_LINES / 2 + lane / 4, own[t][i], own[t][2 + i]);
         } else {
-          store_gemv<T>(p, g, to, upper, upper, own[t][i], 0);
-          store_gemv<T>(p, g, to, lower, lower, own[t][2 + i], 0);
+          store(to, upper, upper, own[t][i], 0);
+          store(to, lower, lower, own[t][2 + i], 0);
         }
       }
   }
