@@ -127,7 +127,9 @@ template <class T> struct GemvLoads {
   static constexpr u32 V = 16 / sizeof(T), STEP = WAVE * V * GEMV_AHEAD;
 
   Unit line[2][GEMV_AHEAD];
+  METHOD GemvLoads() {}
 
+#if defined(__AMDGCN__)
   // Loads a step of a bundle from `k` on. In place of what is beyond the last bundle or beyond K every lane reads the same
   // 16 bytes, so that no load is behind a branch, which would make all that came before it be waited for.
   template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, 2> &o, u32 bundle, u32 k) {
@@ -142,6 +144,24 @@ template <class T> struct GemvLoads {
       }
     }
   }
+#else
+  // Loads a step of a bundle from `k` on, if there is one. What is beyond K is anything.
+  template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, 2> &o, u32 bundle, u32 k) {
+    if (bundle >= o.g.bundles || k >= o.p.k) return;
+    u32 i = k + o.lane * V;
+    UNROLL
+    for (u32 c = 0; c < 2; c++) {
+      u64 from = o.p.b + ((u64)o.line_inside(bundle, c) * (u64)o.p.b_column + i) * sizeof(T);
+      load_line<0>(line[c], from, i, o.p.k);
+    }
+  }
+  template <u32 J> DEVICE void load_line(Unit (&to)[GEMV_AHEAD], u64 from, u32 i, u32 end) {
+    if constexpr (J < GEMV_AHEAD) {
+      to[J] = load_unit_if<J * WAVE * 16>(from, i + J * WAVE * V < end);
+      load_line<J + 1>(to, from, i, end);
+    }
+  }
+#endif
 
   // Adds the products of a step; its first elements are those from `k` on.
   template <u32 ROWS> METHOD void use(Bundle<T, ROWS, 2> &o, u32 k) {
@@ -208,6 +228,6 @@ struct GemvKernel {
 
 #define GEMV(T, ROWS)                                                                                              \
   KERNEL_RESIDENT(GEMV_ITEMS, ROWS < 8 ? 4 : 3) gemv_##ROWS(GemvKernel p) {                                  \
-    gemv(Bundle<T, ROWS, 2>::of(p.product, p.own), GemvLoads<T>{}, GemvLoads<T>{});                                \
+    gemv(Bundle<T, ROWS, 2>::of(p.product, p.own), GemvLoads<T>(), GemvLoads<T>());                                \
   }
 #define GEMVS(T) GEMV(T, 1) GEMV(T, 2) GEMV(T, 4) GEMV(T, 8)

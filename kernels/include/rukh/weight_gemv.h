@@ -57,7 +57,12 @@ template <class T, u32 BITS> struct WeightLoads {
   f32 scale[WEIGHT_COLUMNS];
   u32 zero[WEIGHT_COLUMNS];
 
+  METHOD WeightLoads(const WeightLines &w) : w(w) {}
+
   template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, WEIGHT_COLUMNS> &o, u32 bundle, u32 k) {
+#if !defined(__AMDGCN__)
+    if (bundle >= o.g.bundles || k >= o.p.k) return;
+#endif
     u32 i = k + o.lane * NUMBERS, first = o.line(bundle, 0);
     // Where nothing is to be read all lanes read the beginning of the first line.
     bool inside = bundle < o.g.bundles && i < o.p.k;
@@ -164,7 +169,6 @@ struct WeightGemvKernel {
 #define WEIGHT_GEMV(T, BITS, ROWS)                                                                                 \
   KERNEL_RESIDENT(GEMV_ITEMS, BITS == 2 ? 2 : ROWS < 4 ? 4 : 3) weight_gemv_##ROWS(WeightGemvKernel p) {           \
     typedef WeightLoads<T, BITS> Loads;                                                                            \
-    gemv(Bundle<T, ROWS, WEIGHT_COLUMNS>::of(p.product, p.own), Loads{p.lines, {}, {}, {}},                        \
-         Loads{p.lines, {}, {}, {}});                                                                              \
+    gemv(Bundle<T, ROWS, WEIGHT_COLUMNS>::of(p.product, p.own), Loads(p.lines), Loads(p.lines));                   \
   }
 #define WEIGHT_GEMVS(T, BITS) WEIGHT_GEMV(T, BITS, 1) WEIGHT_GEMV(T, BITS, 2) WEIGHT_GEMV(T, BITS, 4)
