@@ -7,6 +7,7 @@
 // before this one has ended. Bound: the bytes of the lines over the memory's bandwidth.
 #pragma once
 #include "gemv_rows.h"
+#include "gemv_wide.h"
 
 // Where a wave stands: its block of rows, among those of its workgroup that have bundles of their own, and its part of one;
 // the first bundle of its workgroup's round, and how far the next round's is.
@@ -64,10 +65,12 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   f32 sums[VALUES];
   // What is added to the result that this lane stores next.
   Added added;
+  // What sums are multiplied with, where A is normalised and WIDE.
+  f32 factor;
 
   DEVICE Bundle of(const GemmParams &p, const GemvParams &g) {
     Standing s = Standing::of(g);
-    return {p, g, s.block * ROWS, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}, {}};
+    return {p, g, s.block * ROWS, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}, {}, 1};
   }
 
   METHOD u32 line(u32 bundle, u32 c) const { return bundle * g.step + g.first + c % HALF + c / HALF * g.distance; }
@@ -78,8 +81,11 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   }
 
   // Puts the rows of A into workgroup memory, and before that, where it has room, the scale of a normalisation behind them.
-  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, ROWS); }
-  METHOD void fill(bool stores_sum, bool has_scale) const { fill_rows<T, ROWS>(p, g, row, stores_sum, has_scale); }
+  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, WIDE<T, ROWS> ? 2 : ROWS); }
+  template <class Loads> METHOD void fill(bool stores_sum, bool has_scale) {
+    if constexpr (WIDE<T, ROWS>) factor = fill_wide<T, Loads>(p, g, row, stores_sum, has_scale);
+    else fill_rows<T, ROWS>(p, g, row, stores_sum, has_scale);
+  }
 
   // Stores the results of a bundle, and begins with the next; `odd` changes with each round.
   METHOD void store(u32 round, bool odd) {
@@ -97,6 +103,7 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
 #pragma unroll 1
         for (u32 w = 0; w < g.parts; w++) own += shared[odd][wave + w][lane];
     }
+    if (WIDE<T, ROWS>) own *= factor;
     f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
     Place at = place(round);
     if (at.is_own) store_gemv<T>(p, g, at.row, at.out, added, own, up);
@@ -125,6 +132,10 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
 // What a wave has on its way of two lines.
 template <class T> struct GemvLoads {
   static constexpr u32 V = 16 / sizeof(T), STEP = WAVE * V * GEMV_AHEAD;
+
+  // What WIDE rows have in workgroup memory.
+  static constexpr bool NEEDS_SUMS = false;
+  DEVICE f32 prepared(f32 x, u32, u32) { return x; }
 
   Unit line[2][GEMV_AHEAD];
   METHOD GemvLoads() {}
@@ -183,7 +194,9 @@ template <class T> struct GemvLoads {
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
         f32 x[V];
-        unpack_unit<T>(x, gemv_rows[r * row_packs + pack + gemv_at(j * WAVE)]);
+        const Unit *from = gemv_rows + r * row_packs + pack + gemv_at(j * WAVE);
+        if constexpr (WIDE<T, ROWS>) read_wide(x, from, from + row_packs);
+        else unpack_unit<T>(x, *from);
         UNROLL
         for (u32 c = 0; c < 2; c++)
           UNROLL
@@ -202,7 +215,7 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   bool has_scale = o.begin_to_fill();
   if (o.g.early) wait_for_kernels_before();
   o.begin_to_store(round);
-  o.fill(group_id() < o.g.row_blocks, has_scale);
+  o.template fill<Loads>(group_id() < o.g.row_blocks, has_scale);
   bool odd = false;
 #pragma unroll 1
   while (round < o.g.bundles) {

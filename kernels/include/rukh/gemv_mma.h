@@ -42,7 +42,7 @@ template <class T, u32 TILES> struct MmaBundle {
   }
 
   METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, g.rows); }
-  METHOD void fill(bool stores_sum, bool has_scale) const {
+  template <class Loads> METHOD void fill(bool stores_sum, bool has_scale) const {
     fill_rows_together<T>(p, g, row, g.rows, stores_sum, has_scale);
   }
 

@@ -123,6 +123,13 @@ template <class T> DEVICE bool copy_scale(const GemmParams &, const GemvParams &
 template <u32 LEFT> DEVICE void wait_copies() {}
 #endif
 
+// Whether the one row of A lies in workgroup memory as floats, see gemv_wide.h.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+template <class T, u32 ROWS> constexpr bool WIDE = ROWS == 1 && sizeof(T) == 2;
+#else
+template <class T, u32 ROWS> constexpr bool WIDE = false;
+#endif
+
 // What a pack of A adds to the sum of squares.
 template <class T> DEVICE f32 add_squares(f32 sum, Unit pack) {
   f32 x[16 / sizeof(T)];

@@ -50,7 +50,17 @@ template <class T, u32 BITS> struct WeightLoads {
 
   // Whether numbers are multiplied as denormal floats, 2^-149 times as large; A's elements are then 2^GROWTH times.
   static constexpr bool MASKED = WAVE == 32 && HAS_ROOM<T>;
-  static constexpr i32 GROWTH = 111;
+  // Of A's elements; less where they are WIDE, which may be 2^16 times as large for the scale of a normalisation.
+  template <u32 ROWS> static constexpr i32 GROWTH = WIDE<T, ROWS> ? 84 : 111;
+
+  // What WIDE rows have in workgroup memory: elements that are as large as their numbers need it.
+  static constexpr bool NEEDS_SUMS = MASKED;
+  DEVICE f32 prepared(f32 x, u32 pack, u32 v) {
+    if (!MASKED) return x;
+    f32 even = power(GROWTH<1> - (i32)lowest_bit(v % OF_WORD));
+    f32 odd = power(GROWTH<1> - (i32)lowest_bit((v + 8) % OF_WORD));
+    return x * (pack % 2 ? odd : even);
+  }
 
   const WeightLines &w;
   Unit line[WEIGHT_COLUMNS];
@@ -115,6 +125,13 @@ template <class T, u32 BITS> struct WeightLoads {
       middle[c] = bits<Halves>(0x64006400u | zero[c] << 16 | zero[c]);
     }
     u32 pack = gemv_at(i / V), row_packs = gemv_row_packs<T>(o.g);
+    if constexpr (MASKED && WIDE<T, ROWS>) {
+      UNROLL
+      for (u32 u = 0; u < NUMBERS / V; u += 2) {
+        const f32 *two = wide_sums<T>(o.g, i / V + u);
+        elements[0] += two[0] + two[1];
+      }
+    }
     UNROLL
     for (u32 d = 0; d < 4; d++) {
       f32 y[WEIGHT_COLUMNS][OF_WORD];
@@ -128,17 +145,18 @@ template <class T, u32 BITS> struct WeightLoads {
         UNROLL
         for (u32 u = 0; u < (OF_WORD < V ? 1 : OF_WORD / V); u++) {
           f32 some[V];
-          unpack_unit<T>(some, from[u]);
+          if constexpr (WIDE<T, ROWS>) read_wide(some, from + u, from + u + row_packs);
+          else unpack_unit<T>(some, from[u]);
           UNROLL
           for (u32 v = 0; v < V; v++) x[u * V + v] = some[v];
         }
         constexpr u32 OF_PACK = OF_WORD < V ? V / OF_WORD : 1;
         f32 *own = x + d % OF_PACK * OF_WORD;
-        if constexpr (MASKED) {
+        if constexpr (MASKED && !WIDE<T, ROWS>) {
           UNROLL
           for (u32 v = 0; v < OF_WORD; v++) {
             elements[r] += own[v];
-            own[v] *= power(GROWTH - (i32)lowest_bit(v));
+            own[v] *= power(GROWTH<ROWS> - (i32)lowest_bit(v));
           }
         }
         UNROLL
@@ -153,7 +171,7 @@ template <class T, u32 BITS> struct WeightLoads {
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
         f32 sum = sums[c * ROWS + r];
-        if constexpr (MASKED) sum = fma_(sum, power(149 - GROWTH), -(f32)zero[c] * elements[r]);
+        if constexpr (MASKED) sum = fma_(sum, power(149 - GROWTH<ROWS>), -(f32)zero[c] * elements[r]);
         o.sums[c * ROWS + r] = fma_(own, sum, o.sums[c * ROWS + r]);
       }
     }
