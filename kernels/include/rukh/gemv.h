@@ -25,29 +25,41 @@ struct Standing {
   }
 };
 
-// What is added to a result besides the product: the bias of both lines where there is a gate, and the residual.
+// An element as it was loaded.
+template <class T> DEVICE u32 load_raw(u64 address, u64 at) {
+  if constexpr (sizeof(T) == 4) return ((const GLOBAL u32 *)address)[at];
+  else return ((const GLOBAL u16 *)address)[at];
+}
+template <class T> DEVICE f32 raw_value(u32 raw) {
+  if constexpr (sizeof(T) == 4) return bits<f32>(raw);
+  else return widen_one(T{}, raw, false);
+}
+
+// What is added to a result besides the product, as it was loaded, so that nothing waits for it: the bias of both lines where
+// there is a gate, and the residual.
 struct Added {
-  f32 bias, up, residual;
+  u32 bias, up, residual;
 };
 
 template <class T> DEVICE Added load_added(const GemmParams &p, const GemvParams &g, u32 to, u32 column, u32 out) {
   Added x = {0, 0, 0};
   if (p.bias) {
-    x.bias = load_one<T>(p.bias, to * p.bias_row + column * p.bias_column);
-    if (g.gated) x.up = load_one<T>(p.bias, to * p.bias_row + (column + g.distance) * p.bias_column);
+    x.bias = load_raw<T>(p.bias, to * p.bias_row + column * p.bias_column);
+    if (g.gated) x.up = load_raw<T>(p.bias, to * p.bias_row + (column + g.distance) * p.bias_column);
   }
-  if (p.residual) x.residual = load_one<T>(p.residual, to * p.residual_row + out * p.residual_column);
+  if (p.residual) x.residual = load_raw<T>(p.residual, to * p.residual_row + out * p.residual_column);
   return x;
 }
 
 // Stores what becomes of a sum with a line, and of the one with the line that a gate multiplies, as column `out` of row `to`.
 template <class T>
 DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 out, Added x, f32 sum, f32 up) {
-  f32 y[1] = {result_of(p, sum, x.bias, g.gated ? 0 : x.residual)};
+  f32 residual = raw_value<T>(x.residual);
+  f32 y[1] = {result_of(p, sum, raw_value<T>(x.bias), g.gated ? 0 : residual)};
   // The usual ones first, without a table of jumps.
   if (p.activation == ACT_SILU) y[0] *= sigmoid_inline(y[0]);
   else if (p.activation) activate_pack<sizeof(T) == 2>(y, p.activation, p.act_a, p.act_b);
-  if (g.gated) y[0] = fma_(y[0], p.alpha * up + p.beta * x.up, x.residual);
+  if (g.gated) y[0] = fma_(y[0], p.alpha * up + p.beta * raw_value<T>(x.up), residual);
   store_one<T>(p.out, to * p.out_row + out * p.out_column, y[0]);
 }
 
@@ -63,14 +75,15 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   u32 first, stride;
   // Line by line.
   f32 sums[VALUES];
-  // What is added to the result that this lane stores next.
+  // The column of the result that this lane stores next, if it does, and what is added to it.
+  u32 out, is_own;
   Added added;
   // What sums are multiplied with, where A is normalised and WIDE.
   f32 factor;
 
   DEVICE Bundle of(const GemmParams &p, const GemvParams &g) {
     Standing s = Standing::of(g);
-    return {p, g, s.block * ROWS, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}, {}, 1};
+    return {p, g, s.block * ROWS, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}, 0, 0, {}, 1};
   }
 
   METHOD u32 line(u32 bundle, u32 c) const { return bundle * g.step + g.first + c % HALF + c / HALF * g.distance; }
@@ -81,14 +94,17 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   }
 
   // Puts the rows of A into workgroup memory, and before that, where it has room, the scale of a normalisation behind them.
-  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, WIDE<T, ROWS> ? 2 : ROWS); }
-  template <class Loads> METHOD void fill(bool stores_sum, bool has_scale) {
-    if constexpr (WIDE<T, ROWS>) factor = fill_wide<T, Loads>(p, g, row, stores_sum, has_scale);
-    else fill_rows<T, ROWS>(p, g, row, stores_sum, has_scale);
+  METHOD Filling begin_to_fill(bool stores_sum) const {
+    bool has_scale = copy_scale<T>(p, g, WIDE<T, ROWS> ? 2 : ROWS);
+    return WIDE<T, ROWS> ? find_wide<T>(p, g, row, stores_sum, has_scale) : Filling{stores_sum, has_scale, 0, 0, 0, 0};
+  }
+  template <class Loads> METHOD void fill(Filling f) {
+    if constexpr (WIDE<T, ROWS>) factor = fill_wide<T, Loads>(p, g, row, f);
+    else fill_rows<T, ROWS>(p, g, row, f.stores_sum, f.has_scale);
   }
 
-  // Stores the results of a bundle, and begins with the next; `odd` changes with each round.
-  METHOD void store(u32 round, bool odd) {
+  // Stores the results of the round whose place was found, and begins with the next; `odd` changes with each round.
+  METHOD void store(u32, bool odd) {
     SHARED f32 shared[2][GEMV_WAVES][VALUES];
     f32 own = sum_over_wave<VALUES>(sums);
     UNROLL
@@ -105,27 +121,21 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
     }
     if (WIDE<T, ROWS>) own *= factor;
     f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
-    Place at = place(round);
-    if (at.is_own) store_gemv<T>(p, g, at.row, at.out, added, own, up);
+    if (is_own) store_gemv<T>(p, g, row + lane % ROWS, out, added, own, up);
   }
 
-  // The result of a round that this lane stores, if it does: its row, line and column.
-  struct Place {
-    u32 row, column, out;
-    bool is_own;
-  };
-  METHOD Place place(u32 round) const {
-    u32 bundle = round + team, to = row + lane % ROWS, column = line(bundle, lane / ROWS);
-    u32 out = g.gated ? bundle * HALF + lane / ROWS : column, lanes = g.gated ? VALUES / 2 : VALUES;
-    bool is_own = lane < lanes && !part && bundle < g.bundles && to < p.m && out < (g.gated ? p.n / 2 : p.n);
-    return {to, column, out, is_own};
+  // Finds which result of a round this lane stores.
+  METHOD void find_place(u32 round) {
+    u32 bundle = round + team, lanes = g.gated ? VALUES / 2 : VALUES;
+    out = g.gated ? bundle * HALF + lane / ROWS : line(bundle, lane / ROWS);
+    is_own = lane < lanes && !part && bundle < g.bundles && row + lane % ROWS < p.m && out < (g.gated ? p.n / 2 : p.n);
+    have(out), have(is_own);
   }
 
-  // Loads what is added to the result of a round, which so is there when the sum is.
+  // Loads what is added to it, which so is there when the sum is.
   METHOD void begin_to_store(u32 round) {
-    if (!(p.bias | p.residual)) return;
-    Place at = place(round);
-    if (at.is_own) added = load_added<T>(p, g, at.row, at.column, at.out);
+    if ((p.bias | p.residual) && is_own)
+      added = load_added<T>(p, g, row + lane % ROWS, line(round + team, lane / ROWS), out);
   }
 };
 
@@ -185,7 +195,7 @@ template <class T> struct GemvLoads {
         for (u32 c = 0; c < 2; c++) line[c][j] = inside ? line[c][j] : Unit{};
       }
     }
-    u32 pack = gemv_at(k / V + o.lane), row_packs = gemv_row_packs<T>(o.g);
+    u32 pack = gemv_at(k / V) + gemv_at(o.lane), row_packs = gemv_row_packs<T>(o.g);
     UNROLL
     for (u32 j = 0; j < GEMV_AHEAD; j++) {
       f32 y[2][V];
@@ -212,10 +222,12 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   if (!o.g.early) wait_for_kernels_before();
   a.load(o, round + o.team, within);
   b.load(o, round + o.team, within + apart);
-  bool has_scale = o.begin_to_fill();
+  // All that needs none of what other kernels write comes before what they do.
+  auto filling = o.begin_to_fill(group_id() < o.g.row_blocks);
+  o.find_place(round);
   if (o.g.early) wait_for_kernels_before();
   o.begin_to_store(round);
-  o.template fill<Loads>(group_id() < o.g.row_blocks, has_scale);
+  o.template fill<Loads>(filling);
   bool odd = false;
 #pragma unroll 1
   while (round < o.g.bundles) {
@@ -228,7 +240,8 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
     if (last) {
       o.store(round, odd);
       odd = !odd;
-      if (next_round < o.g.bundles) o.begin_to_store(next_round);
+      o.find_place(next_round);
+      o.begin_to_store(next_round);
     }
     k = next_k, round = next_round;
   }

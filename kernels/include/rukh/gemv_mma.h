@@ -41,11 +41,12 @@ template <class T, u32 TILES> struct MmaBundle {
     return gemv_rows + (own < g.rows ? own : 0) * gemv_row_packs<T>(g);
   }
 
-  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, g.rows); }
-  template <class Loads> METHOD void fill(bool stores_sum, bool has_scale) const {
-    fill_rows_together<T>(p, g, row, g.rows, stores_sum, has_scale);
+  METHOD Filling begin_to_fill(bool stores_sum) const { return {stores_sum, copy_scale<T>(p, g, g.rows), 0, 0, 0, 0}; }
+  template <class Loads> METHOD void fill(Filling f) const {
+    fill_rows_together<T>(p, g, row, g.rows, f.stores_sum, f.has_scale);
   }
 
+  METHOD void find_place(u32) const {}
   METHOD void begin_to_store(u32) const {}
   METHOD void store(u32 to, u32 column, u32 out, f32 sum, f32 up) const {
     if (out < (g.gated ? p.n / 2 : p.n)) store_gemv<T>(p, g, to, out, load_added<T>(p, g, to, column, out), sum, up);

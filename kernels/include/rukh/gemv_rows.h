@@ -130,6 +130,14 @@ template <class T, u32 ROWS> constexpr bool WIDE = ROWS == 1 && sizeof(T) == 2;
 template <class T, u32 ROWS> constexpr bool WIDE = false;
 #endif
 
+// What is known of the rows of A before they may be read: whether their sum with what is added is stored, whether their scale
+// is in workgroup memory; where a WIDE row lies, what is added to it and where the sum goes, or 0, and whether in packs.
+struct Filling {
+  bool stores_sum, has_scale;
+  u64 a, skip, sum;
+  u32 whole;
+};
+
 // What a pack of A adds to the sum of squares.
 template <class T> DEVICE f32 add_squares(f32 sum, Unit pack) {
   f32 x[16 / sizeof(T)];

@@ -101,31 +101,39 @@ struct WidePlace {
   }
 };
 
+// Where row `from` lies, which needs nothing that kernels write.
+template <class T> DEVICE Filling find_wide(const GemmParams &p, const GemvParams &g, u32 from, bool stores_sum, bool has_scale) {
+  constexpr u32 SIZE = sizeof(T);
+  Filling f = {stores_sum, has_scale, p.a + (u64)(from * p.a_row) * SIZE, 0, 0, 0};
+  if (g.skip) f.skip = g.skip + (u64)(from * g.skip_row) * SIZE;
+  if (g.sum && stores_sum) f.sum = g.sum + (u64)(from * g.sum_row) * SIZE;
+  f.whole = p.a_column == 1 && (f.a | f.skip | f.sum) % 16 == 0 && p.k % 8 == 0 && (has_scale || !g.norm);
+  have(f.a), have(f.skip), have(f.sum), have(f.whole);
+  return f;
+}
+
 // Puts row `from` of A into workgroup memory; what is beyond is 0. Gives the factor of its normalisation.
-template <class T, class Loads>
-DEVICE f32 fill_wide(const GemmParams &p, const GemvParams &g, u32 from, bool stores_sum, bool has_scale) {
+template <class T, class Loads> DEVICE f32 fill_wide(const GemmParams &p, const GemvParams &g, u32 from, Filling f) {
   constexpr u32 V = 8, TOGETHER = GEMV_TOGETHER * GEMV_ITEMS;
   SHARED Unit squares;
   static_assert(GEMV_WAVES == 4 && sizeof(T) == 2, "a unit has their squares");
   u32 packs = g.row_length / V;
-  u64 a = p.a + (u64)(from * p.a_row) * sizeof(T), skip = g.skip ? g.skip + (u64)(from * g.skip_row) * sizeof(T) : 0;
-  u64 sum = g.sum && stores_sum ? g.sum + (u64)(from * g.sum_row) * sizeof(T) : 0;
   f32 square = 0;
-  if (p.a_column == 1 && (a | skip | sum) % 16 == 0 && p.k % V == 0 && (has_scale || !g.norm)) {
+  if (f.whole) {
 #pragma unroll 1
     for (u32 next = item_id(); next < packs; next += TOGETHER) {
       Unit x[GEMV_TOGETHER], added[GEMV_TOGETHER];
       // Few addresses, from which the others have constant distances, leave the registers to what is on its way.
       u32 first = opaque(next);
       u64 at = (u64)first * 16;
-      load_together(x, a + at, first * V, p.k);
-      if (skip) {
-        load_together(added, skip + at, first * V, p.k);
+      load_together(x, f.a + at, first * V, p.k);
+      if (f.skip) {
+        load_together(added, f.skip + at, first * V, p.k);
         UNROLL
         for (u32 u = 0; u < GEMV_TOGETHER; u++) {
           UNROLL
           for (u32 w = 0; w < 4; w++) x[u][w] = add_two(T{}, x[u][w], added[u][w]);
-          if (sum && (first + u * GEMV_ITEMS) * V < p.k) store_unit(sum + at + u * GEMV_ITEMS * 16, x[u]);
+          if (f.sum && (first + u * GEMV_ITEMS) * V < p.k) store_unit(f.sum + at + u * GEMV_ITEMS * 16, x[u]);
         }
       }
       if (g.norm) wait_copies<0>();
@@ -140,7 +148,7 @@ DEVICE f32 fill_wide(const GemmParams &p, const GemvParams &g, u32 from, bool st
     }
   } else {
     // Each work item puts its packs and their scale there by elements, and goes on from that.
-    fill_row_by_one<T>(p, g, from, 0, stores_sum);
+    fill_row_by_one<T>(p, g, from, 0, f.stores_sum);
 #pragma unroll 1
     for (u32 pack = item_id(); pack < packs; pack += GEMV_ITEMS) {
       WidePlace place = WidePlace::of<T>(g, pack);

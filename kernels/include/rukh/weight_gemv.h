@@ -64,7 +64,8 @@ template <class T, u32 BITS> struct WeightLoads {
 
   const WeightLines &w;
   Unit line[WEIGHT_COLUMNS];
-  f32 scale[WEIGHT_COLUMNS];
+  // As it was loaded, so that nothing waits for it.
+  u32 scale[WEIGHT_COLUMNS];
   u32 zero[WEIGHT_COLUMNS];
 
   METHOD WeightLoads(const WeightLines &w) : w(w) {}
@@ -85,7 +86,7 @@ template <class T, u32 BITS> struct WeightLoads {
       u32 at = first + c % (WEIGHT_COLUMNS / 2) + c / (WEIGHT_COLUMNS / 2) * o.g.distance;
       at = at < last ? at : last;
       line[c] = load_unit(apart(numbers, at, w.line_bytes));
-      scale[c] = load_one<T>(apart(scales, at, w.blocks * (u32)sizeof(T)), 0);
+      scale[c] = load_raw<T>(apart(scales, at, w.blocks * (u32)sizeof(T)), 0);
       if (w.zeros) zero[c] = *(const GLOBAL u8 *)apart(zeros, at, w.zero_bytes);
     }
   }
@@ -124,12 +125,20 @@ template <class T, u32 BITS> struct WeightLoads {
       zero[c] = w.zeros ? zero[c] >> block * BITS % 8 & MASK : 1u << (BITS - 1);
       middle[c] = bits<Halves>(0x64006400u | zero[c] << 16 | zero[c]);
     }
-    u32 pack = gemv_at(i / V), row_packs = gemv_row_packs<T>(o.g);
+    // Steps are whole times eight packs, so that what a lane adds is the same for all of them.
+    u32 step = gemv_at(k / V), pack = step + gemv_at(o.lane * (NUMBERS / V)), row_packs = gemv_row_packs<T>(o.g);
     if constexpr (MASKED && WIDE<T, ROWS>) {
+      constexpr u32 PACKS = NUMBERS / V;
       UNROLL
-      for (u32 u = 0; u < NUMBERS / V; u += 2) {
-        const f32 *two = wide_sums<T>(o.g, i / V + u);
-        elements[0] += two[0] + two[1];
+      for (u32 u = 0; u < PACKS; u += 4) {
+        const f32 *sums = wide_sums<T>(o.g, o.lane * PACKS + u) + step * 4;
+        if constexpr (PACKS < 4) {
+          u64 two = *(const u64 *)sums;
+          elements[0] += bits<f32>((u32)two) + bits<f32>((u32)(two >> 32));
+        } else {
+          Unit four = *(const Unit *)sums;
+          elements[0] += (bits<f32>(four[0]) + bits<f32>(four[1])) + (bits<f32>(four[2]) + bits<f32>(four[3]));
+        }
       }
     }
     UNROLL
@@ -167,7 +176,7 @@ template <class T, u32 BITS> struct WeightLoads {
     }
     UNROLL
     for (u32 c = 0; c < WEIGHT_COLUMNS; c++) {
-      f32 own = i < o.p.k ? scale[c] : 0;
+      f32 own = i < o.p.k ? raw_value<T>(scale[c]) : 0;
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
         f32 sum = sums[c * ROWS + r];
