@@ -115,9 +115,13 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
       gemv_barrier();
       if (part) return;
       own = 0;
-      if (lane < VALUES)
-#pragma unroll 1
-        for (u32 w = 0; w < g.parts; w++) own += shared[odd][wave + w][lane];
+      // All are on their way at once; lanes beyond the values have one of them too.
+      const f32 *from = &shared[odd][wave][lane % VALUES];
+      UNROLL
+      for (u32 w = 0; w < GEMV_WAVES; w++) {
+        f32 other = from[w < g.parts ? w * VALUES : 0];
+        own += w < g.parts ? other : 0;
+      }
     }
     if (WIDE<T, ROWS>) own *= factor;
     f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
