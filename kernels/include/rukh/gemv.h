@@ -52,13 +52,13 @@ template <class T> DEVICE Added load_added(const GemmParams &p, const GemvParams
 }
 
 // Stores what becomes of a sum with a line, and of the one with the line that a gate multiplies, as column `out` of row `to`.
-template <class T>
+template <class T, bool EARLY = false>
 DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 out, Added x, f32 sum, f32 up) {
   f32 residual = raw_value<T>(x.residual);
   f32 y[1] = {result_of(p, sum, raw_value<T>(x.bias), g.gated ? 0 : residual)};
   // The usual ones first, without a table of jumps.
-  if (p.activation == ACT_SILU) y[0] *= sigmoid_inline(y[0]);
-  else if (p.activation) activate_pack<sizeof(T) == 2>(y, p.activation, p.act_a, p.act_b);
+  if (EARLY && p.activation == ACT_SILU) y[0] *= sigmoid_inline(y[0]);
+  else if (!EARLY || p.activation) activate_pack<sizeof(T) == 2>(y, p.activation, p.act_a, p.act_b);
   if (g.gated) y[0] = fma_(y[0], p.alpha * up + p.beta * raw_value<T>(x.up), residual);
   store_one<T>(p.out, to * p.out_row + out * p.out_column, y[0]);
 }
@@ -66,6 +66,7 @@ DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 out
 // The sums of a bundle of COLUMNS lines, a wave's, and what becomes of them.
 template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   static constexpr u32 HALF = COLUMNS / 2, VALUES = COLUMNS * ROWS;
+  static constexpr bool IS_EAGER = EAGER<ROWS>;
 
   const GemmParams &p;
   const GemvParams &g;
@@ -103,8 +104,8 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
     else fill_rows<T, ROWS>(p, g, row, f.stores_sum, f.has_scale);
   }
 
-  // Stores the results of the round whose place was found, and begins with the next; `odd` changes with each round.
-  METHOD void store(u32, bool odd) {
+  // Stores the results of a round, and begins with the next; `odd` changes with each round.
+  METHOD void store(u32 round, bool odd) {
     SHARED f32 shared[2][GEMV_WAVES][VALUES];
     f32 own = sum_over_wave<VALUES>(sums);
     UNROLL
@@ -115,17 +116,26 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
       gemv_barrier();
       if (part) return;
       own = 0;
-      // All are on their way at once; lanes beyond the values have one of them too.
-      const f32 *from = &shared[odd][wave][lane % VALUES];
-      UNROLL
-      for (u32 w = 0; w < GEMV_WAVES; w++) {
-        f32 other = from[w < g.parts ? w * VALUES : 0];
-        own += w < g.parts ? other : 0;
+      if constexpr (EAGER<ROWS>) {
+        // All are on their way at once; lanes beyond the values have one of them too.
+        const f32 *from = &shared[odd][wave][lane % VALUES];
+        UNROLL
+        for (u32 w = 0; w < GEMV_WAVES; w++) {
+          f32 other = from[w < g.parts ? w * VALUES : 0];
+          own += w < g.parts ? other : 0;
+        }
+      } else if (lane < VALUES) {
+#pragma unroll 1
+        for (u32 w = 0; w < g.parts; w++) own += shared[odd][wave + w][lane];
       }
     }
     if (WIDE<T, ROWS>) own *= factor;
     f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
-    if (is_own) store_gemv<T>(p, g, row + lane % ROWS, out, added, own, up);
+    if (!EAGER<ROWS>) {
+      find_place(round);
+      begin_to_store(round);
+    }
+    if (is_own) store_gemv<T, EAGER<ROWS>>(p, g, row + lane % ROWS, out, added, own, up);
   }
 
   // Finds which result of a round this lane stores.
@@ -133,7 +143,7 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
     u32 bundle = round + team, lanes = g.gated ? VALUES / 2 : VALUES;
     out = g.gated ? bundle * HALF + lane / ROWS : line(bundle, lane / ROWS);
     is_own = lane < lanes && !part && bundle < g.bundles && row + lane % ROWS < p.m && out < (g.gated ? p.n / 2 : p.n);
-    have(out), have(is_own);
+    if (EAGER<ROWS>) have(out), have(is_own);
   }
 
   // Loads what is added to it, which so is there when the sum is.
@@ -154,7 +164,7 @@ template <class T> struct GemvLoads {
   Unit line[2][GEMV_AHEAD];
   METHOD GemvLoads() {}
 
-#if defined(__AMDGCN__)
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
   // Loads a step of a bundle from `k` on. In place of what is beyond the last bundle or beyond K every lane reads the same
   // 16 bytes, so that no load is behind a branch, which would make all that came before it be waited for.
   template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, 2> &o, u32 bundle, u32 k) {
@@ -228,15 +238,15 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   b.load(o, round + o.team, within + apart);
   // All that needs none of what other kernels write comes before what they do.
   auto filling = o.begin_to_fill(group_id() < o.g.row_blocks);
-  o.find_place(round);
+  if (O::IS_EAGER) o.find_place(round);
   if (o.g.early) wait_for_kernels_before();
-  o.begin_to_store(round);
   o.template fill<Loads>(filling);
   bool odd = false;
 #pragma unroll 1
   while (round < o.g.bundles) {
     bool last = k + 2 * apart >= o.p.k;
     u32 next_k = last ? 0 : k + 2 * apart, next_round = last ? round + o.stride : round;
+    if (O::IS_EAGER && k == 0) o.begin_to_store(round);
     a.use(o, k + within);
     a.load(o, next_round + o.team, next_k + within);
     b.use(o, k + within + apart);
@@ -244,8 +254,7 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
     if (last) {
       o.store(round, odd);
       odd = !odd;
-      o.find_place(next_round);
-      o.begin_to_store(next_round);
+      if (O::IS_EAGER) o.find_place(next_round);
     }
     k = next_k, round = next_round;
   }

@@ -46,6 +46,7 @@ template <class T, u32 TILES> struct MmaBundle {
     fill_rows_together<T>(p, g, row, g.rows, f.stores_sum, f.has_scale);
   }
 
+  static constexpr bool IS_EAGER = false;
   METHOD void find_place(u32) const {}
   METHOD void begin_to_store(u32) const {}
   METHOD void store(u32 to, u32 column, u32 out, f32 sum, f32 up) const {

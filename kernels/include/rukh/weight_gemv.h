@@ -71,7 +71,7 @@ template <class T, u32 BITS> struct WeightLoads {
   METHOD WeightLoads(const WeightLines &w) : w(w) {}
 
   template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, WEIGHT_COLUMNS> &o, u32 bundle, u32 k) {
-#if !defined(__AMDGCN__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     if (bundle >= o.g.bundles || k >= o.p.k) return;
 #endif
     u32 i = k + o.lane * NUMBERS, first = o.line(bundle, 0);
