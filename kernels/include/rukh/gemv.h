@@ -63,6 +63,12 @@ DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 out
   store_one<T>(p.out, to * p.out_row + out * p.out_column, y[0]);
 }
 
+// The same where nothing was loaded before.
+template <class T>
+DEVICE void load_and_store(const GemmParams &p, const GemvParams &g, u32 to, u32 column, u32 out, f32 sum, f32 up) {
+  if (out < (g.gated ? p.n / 2 : p.n)) store_gemv<T>(p, g, to, out, load_added<T>(p, g, to, column, out), sum, up);
+}
+
 // The sums of a bundle of COLUMNS lines, a wave's, and what becomes of them.
 template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   static constexpr u32 HALF = COLUMNS / 2, VALUES = COLUMNS * ROWS;
@@ -130,26 +136,30 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
       }
     }
     if (WIDE<T, ROWS>) own *= factor;
-    f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
-    if (!EAGER<ROWS>) {
-      find_place(round);
-      begin_to_store(round);
+    if constexpr (EAGER<ROWS>) {
+      f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
+      if (is_own) store_gemv<T, true>(p, g, row, out, added, own, up);
+    } else {
+      u32 bundle = round + team;
+      f32 up = lane_xor(own, VALUES / 2);
+      if (bundle >= g.bundles || lane >= (g.gated ? VALUES / 2 : VALUES)) return;
+      u32 to = row + lane % ROWS, column = line(bundle, lane / ROWS);
+      if (to >= p.m) return;
+      load_and_store<T>(p, g, to, column, g.gated ? bundle * HALF + lane / ROWS : column, own, up);
     }
-    if (is_own) store_gemv<T, EAGER<ROWS>>(p, g, row + lane % ROWS, out, added, own, up);
   }
 
-  // Finds which result of a round this lane stores.
+  // Finds which result of a round this lane stores, where there is one row.
   METHOD void find_place(u32 round) {
-    u32 bundle = round + team, lanes = g.gated ? VALUES / 2 : VALUES;
-    out = g.gated ? bundle * HALF + lane / ROWS : line(bundle, lane / ROWS);
-    is_own = lane < lanes && !part && bundle < g.bundles && row + lane % ROWS < p.m && out < (g.gated ? p.n / 2 : p.n);
-    if (EAGER<ROWS>) have(out), have(is_own);
+    u32 bundle = round + team, lanes = g.gated ? HALF : COLUMNS;
+    out = g.gated ? bundle * HALF + lane : line(bundle, lane);
+    is_own = lane < lanes && !part && bundle < g.bundles && row < p.m && out < (g.gated ? p.n / 2 : p.n);
+    have(out), have(is_own);
   }
 
   // Loads what is added to it, which so is there when the sum is.
   METHOD void begin_to_store(u32 round) {
-    if ((p.bias | p.residual) && is_own)
-      added = load_added<T>(p, g, row + lane % ROWS, line(round + team, lane / ROWS), out);
+    if ((p.bias | p.residual) && is_own) added = load_added<T>(p, g, row, line(round + team, lane), out);
   }
 };
 

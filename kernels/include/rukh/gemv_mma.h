@@ -49,9 +49,6 @@ template <class T, u32 TILES> struct MmaBundle {
   static constexpr bool IS_EAGER = false;
   METHOD void find_place(u32) const {}
   METHOD void begin_to_store(u32) const {}
-  METHOD void store(u32 to, u32 column, u32 out, f32 sum, f32 up) const {
-    if (out < (g.gated ? p.n / 2 : p.n)) store_gemv<T>(p, g, to, out, load_added<T>(p, g, to, column, out), sum, up);
-  }
   METHOD void store(u32 round, bool odd) {
     SHARED f32 shared[2][GEMV_WAVES][TILES * 4][WAVE];
     f32 own[TILES][4];
@@ -80,10 +77,10 @@ template <class T, u32 TILES> struct MmaBundle {
         if (own_row >= g.rows || to >= p.m) continue;
         u32 upper = line(bundle, 0), lower = line(bundle, 1);
         if (g.gated) {
-          store(to, upper, bundle * MMA_LINES / 2 + lane / 4, own[t][i], own[t][2 + i]);
+          load_and_store<T>(p, g, to, upper, bundle * MMA_LINES / 2 + lane / 4, own[t][i], own[t][2 + i]);
         } else {
-          store(to, upper, upper, own[t][i], 0);
-          store(to, lower, lower, own[t][2 + i], 0);
+          load_and_store<T>(p, g, to, upper, upper, own[t][i], 0);
+          load_and_store<T>(p, g, to, lower, lower, own[t][2 + i], 0);
         }
       }
   }
