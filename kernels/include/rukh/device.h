@@ -53,6 +53,14 @@ DEVICE u32 opaque(u32 x) {
   return x;
 }
 
+// Makes the compiler have a value here, before what comes next, and not only where it is used.
+#if defined(__AMDGCN__)
+template <class X> DEVICE void have(X &) {}
+#else
+DEVICE void have(u32 &x) { asm volatile("" : "+r"(x)); }
+DEVICE void have(u64 &x) { asm volatile("" : "+l"(x)); }
+#endif
+
 // A kernel whose workgroups have at most THREADS work items. The bound sets how many registers each may use;
 // clang heeds AMD's own attribute alone there.
 #if defined(__AMDGCN__)

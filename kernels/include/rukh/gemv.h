@@ -7,27 +7,72 @@
 // before this one has ended. Bound: the bytes of the lines over the memory's bandwidth.
 #pragma once
 #include "gemv_rows.h"
+#include "gemv_wide.h"
 
-// Stores what becomes of a sum with line `column`, and of the one with the line that a gate multiplies, as column `out` of
-// row `to`.
-template <class T>
-DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 column, u32 out, f32 sum, f32 up) {
-  if (out >= (g.gated ? p.n / 2 : p.n)) return;
-  f32 bias = 0, residual = 0;
-  if (p.bias) bias = load_one<T>(p.bias, to * p.bias_row + column * p.bias_column);
-  if (p.residual) residual = load_one<T>(p.residual, to * p.residual_row + out * p.residual_column);
-  f32 y[1] = {result_of(p, sum, bias, g.gated ? 0 : residual)};
-  activate_pack<sizeof(T) == 2>(y, p.activation, p.act_a, p.act_b);
-  if (g.gated) {
-    bias = p.bias ? load_one<T>(p.bias, to * p.bias_row + (column + g.distance) * p.bias_column) : 0;
-    y[0] = fma_(y[0], p.alpha * up + p.beta * bias, residual);
+// Where a wave stands: its block of rows, among those of its workgroup that have bundles of their own, and its part of one;
+// the first bundle of its workgroup's round, and how far the next round's is.
+struct Standing {
+  u32 block, team, part, first, stride;
+
+  DEVICE Standing of(const GemvParams &g) {
+    // `parts` is 1, 2 or 4.
+    u32 wave = item_id() / WAVE, shift = g.parts / 2, teams = GEMV_WAVES >> shift, group = group_id(), block = 0;
+    if (g.row_blocks > 1) {
+      block = group % g.row_blocks;
+      group /= g.row_blocks;
+    }
+    return {block, wave >> shift, wave & (g.parts - 1), group * teams, g.groups * teams};
   }
+};
+
+// An element as it was loaded.
+template <class T> DEVICE u32 load_raw(u64 address, u64 at) {
+  if constexpr (sizeof(T) == 4) return ((const GLOBAL u32 *)address)[at];
+  else return ((const GLOBAL u16 *)address)[at];
+}
+template <class T> DEVICE f32 raw_value(u32 raw) {
+  if constexpr (sizeof(T) == 4) return bits<f32>(raw);
+  else return widen_one(T{}, raw, false);
+}
+
+// What is added to a result besides the product, as it was loaded, so that nothing waits for it: the bias of both lines where
+// there is a gate, and the residual.
+struct Added {
+  u32 bias, up, residual;
+};
+
+template <class T> DEVICE Added load_added(const GemmParams &p, const GemvParams &g, u32 to, u32 column, u32 out) {
+  Added x = {0, 0, 0};
+  if (p.bias) {
+    x.bias = load_raw<T>(p.bias, to * p.bias_row + column * p.bias_column);
+    if (g.gated) x.up = load_raw<T>(p.bias, to * p.bias_row + (column + g.distance) * p.bias_column);
+  }
+  if (p.residual) x.residual = load_raw<T>(p.residual, to * p.residual_row + out * p.residual_column);
+  return x;
+}
+
+// Stores what becomes of a sum with a line, and of the one with the line that a gate multiplies, as column `out` of row `to`.
+template <class T, bool EARLY = false>
+DEVICE void store_gemv(const GemmParams &p, const GemvParams &g, u32 to, u32 out, Added x, f32 sum, f32 up) {
+  f32 residual = raw_value<T>(x.residual);
+  f32 y[1] = {result_of(p, sum, raw_value<T>(x.bias), g.gated ? 0 : residual)};
+  // The usual ones first, without a table of jumps.
+  if (EARLY && p.activation == ACT_SILU) y[0] *= sigmoid_inline(y[0]);
+  else if (!EARLY || p.activation) activate_pack<sizeof(T) == 2>(y, p.activation, p.act_a, p.act_b);
+  if (g.gated) y[0] = fma_(y[0], p.alpha * up + p.beta * raw_value<T>(x.up), residual);
   store_one<T>(p.out, to * p.out_row + out * p.out_column, y[0]);
+}
+
+// The same where nothing was loaded before.
+template <class T>
+DEVICE void load_and_store(const GemmParams &p, const GemvParams &g, u32 to, u32 column, u32 out, f32 sum, f32 up) {
+  if (out < (g.gated ? p.n / 2 : p.n)) store_gemv<T>(p, g, to, out, load_added<T>(p, g, to, column, out), sum, up);
 }
 
 // The sums of a bundle of COLUMNS lines, a wave's, and what becomes of them.
 template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   static constexpr u32 HALF = COLUMNS / 2, VALUES = COLUMNS * ROWS;
+  static constexpr bool IS_EAGER = EAGER<ROWS>;
 
   const GemmParams &p;
   const GemvParams &g;
@@ -37,11 +82,15 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   u32 first, stride;
   // Line by line.
   f32 sums[VALUES];
+  // The column of the result that this lane stores next, if it does, and what is added to it.
+  u32 out, is_own;
+  Added added;
+  // What sums are multiplied with, where A is normalised and WIDE.
+  f32 factor;
 
   DEVICE Bundle of(const GemmParams &p, const GemvParams &g) {
-    u32 wave = item_id() / WAVE, teams = GEMV_WAVES / g.parts, group = group_id() / g.row_blocks;
-    u32 row = group_id() % g.row_blocks * ROWS;
-    return {p, g, row, wave / g.parts, wave % g.parts, item_id() % WAVE, group * teams, g.groups * teams, {}};
+    Standing s = Standing::of(g);
+    return {p, g, s.block * ROWS, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}, 0, 0, {}, 1};
   }
 
   METHOD u32 line(u32 bundle, u32 c) const { return bundle * g.step + g.first + c % HALF + c / HALF * g.distance; }
@@ -52,10 +101,16 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   }
 
   // Puts the rows of A into workgroup memory, and before that, where it has room, the scale of a normalisation behind them.
-  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, ROWS); }
-  METHOD void fill(bool stores_sum, bool has_scale) const { fill_rows<T, ROWS>(p, g, row, stores_sum, has_scale); }
+  METHOD Filling begin_to_fill(bool stores_sum) const {
+    bool has_scale = copy_scale<T>(p, g, WIDE<T, ROWS> ? 2 : ROWS);
+    return WIDE<T, ROWS> ? find_wide<T>(p, g, row, stores_sum, has_scale) : Filling{stores_sum, has_scale, 0, 0, 0, 0};
+  }
+  template <class Loads> METHOD void fill(Filling f) {
+    if constexpr (WIDE<T, ROWS>) factor = fill_wide<T, Loads>(p, g, row, f);
+    else fill_rows<T, ROWS>(p, g, row, f.stores_sum, f.has_scale);
+  }
 
-  // Stores the results of a bundle, and begins with the next; `odd` changes with each round.
+  // Stores the results of a round, and begins with the next; `odd` changes with each round.
   METHOD void store(u32 round, bool odd) {
     SHARED f32 shared[2][GEMV_WAVES][VALUES];
     f32 own = sum_over_wave<VALUES>(sums);
@@ -67,16 +122,44 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
       gemv_barrier();
       if (part) return;
       own = 0;
-      if (lane < VALUES)
+      if constexpr (EAGER<ROWS>) {
+        // All are on their way at once; lanes beyond the values have one of them too.
+        const f32 *from = &shared[odd][wave][lane % VALUES];
+        UNROLL
+        for (u32 w = 0; w < GEMV_WAVES; w++) {
+          f32 other = from[w < g.parts ? w * VALUES : 0];
+          own += w < g.parts ? other : 0;
+        }
+      } else if (lane < VALUES) {
 #pragma unroll 1
         for (u32 w = 0; w < g.parts; w++) own += shared[odd][wave + w][lane];
+      }
     }
-    u32 bundle = round + team;
-    f32 up = lane_xor(own, VALUES / 2);
-    if (bundle >= g.bundles || lane >= (g.gated ? VALUES / 2 : VALUES)) return;
-    u32 to = row + lane % ROWS, column = line(bundle, lane / ROWS);
-    if (to >= p.m) return;
-    store_gemv<T>(p, g, to, column, g.gated ? bundle * HALF + lane / ROWS : column, own, up);
+    if (WIDE<T, ROWS>) own *= factor;
+    if constexpr (EAGER<ROWS>) {
+      f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
+      if (is_own) store_gemv<T, true>(p, g, row, out, added, own, up);
+    } else {
+      u32 bundle = round + team;
+      f32 up = lane_xor(own, VALUES / 2);
+      if (bundle >= g.bundles || lane >= (g.gated ? VALUES / 2 : VALUES)) return;
+      u32 to = row + lane % ROWS, column = line(bundle, lane / ROWS);
+      if (to >= p.m) return;
+      load_and_store<T>(p, g, to, column, g.gated ? bundle * HALF + lane / ROWS : column, own, up);
+    }
+  }
+
+  // Finds which result of a round this lane stores, where there is one row.
+  METHOD void find_place(u32 round) {
+    u32 bundle = round + team, lanes = g.gated ? HALF : COLUMNS;
+    out = g.gated ? bundle * HALF + lane : line(bundle, lane);
+    is_own = lane < lanes && !part && bundle < g.bundles && row < p.m && out < (g.gated ? p.n / 2 : p.n);
+    have(out), have(is_own);
+  }
+
+  // Loads what is added to it, which so is there when the sum is.
+  METHOD void begin_to_store(u32 round) {
+    if ((p.bias | p.residual) && is_own) added = load_added<T>(p, g, row, line(round + team, lane), out);
   }
 };
 
@@ -84,8 +167,14 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
 template <class T> struct GemvLoads {
   static constexpr u32 V = 16 / sizeof(T), STEP = WAVE * V * GEMV_AHEAD;
 
-  Unit line[2][GEMV_AHEAD];
+  // What WIDE rows have in workgroup memory.
+  static constexpr bool NEEDS_SUMS = false;
+  DEVICE f32 prepared(f32 x, u32, u32) { return x; }
 
+  Unit line[2][GEMV_AHEAD];
+  METHOD GemvLoads() {}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
   // Loads a step of a bundle from `k` on. In place of what is beyond the last bundle or beyond K every lane reads the same
   // 16 bytes, so that no load is behind a branch, which would make all that came before it be waited for.
   template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, 2> &o, u32 bundle, u32 k) {
@@ -100,6 +189,24 @@ template <class T> struct GemvLoads {
       }
     }
   }
+#else
+  // Loads a step of a bundle from `k` on, if there is one. What is beyond K is anything.
+  template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, 2> &o, u32 bundle, u32 k) {
+    if (bundle >= o.g.bundles || k >= o.p.k) return;
+    u32 i = k + o.lane * V;
+    UNROLL
+    for (u32 c = 0; c < 2; c++) {
+      u64 from = o.p.b + ((u64)o.line_inside(bundle, c) * (u64)o.p.b_column + i) * sizeof(T);
+      load_line<0>(line[c], from, i, o.p.k);
+    }
+  }
+  template <u32 J> DEVICE void load_line(Unit (&to)[GEMV_AHEAD], u64 from, u32 i, u32 end) {
+    if constexpr (J < GEMV_AHEAD) {
+      to[J] = load_unit_if<J * WAVE * 16>(from, i + J * WAVE * V < end);
+      load_line<J + 1>(to, from, i, end);
+    }
+  }
+#endif
 
   // Adds the products of a step; its first elements are those from `k` on.
   template <u32 ROWS> METHOD void use(Bundle<T, ROWS, 2> &o, u32 k) {
@@ -112,7 +219,7 @@ template <class T> struct GemvLoads {
         for (u32 c = 0; c < 2; c++) line[c][j] = inside ? line[c][j] : Unit{};
       }
     }
-    u32 pack = gemv_at(k / V + o.lane), row_packs = gemv_row_packs<T>(o.g);
+    u32 pack = gemv_at(k / V) + gemv_at(o.lane), row_packs = gemv_row_packs<T>(o.g);
     UNROLL
     for (u32 j = 0; j < GEMV_AHEAD; j++) {
       f32 y[2][V];
@@ -121,7 +228,9 @@ template <class T> struct GemvLoads {
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
         f32 x[V];
-        unpack_unit<T>(x, gemv_rows[r * row_packs + pack + gemv_at(j * WAVE)]);
+        const Unit *from = gemv_rows + r * row_packs + pack + gemv_at(j * WAVE);
+        if constexpr (WIDE<T, ROWS>) read_wide(x, from, from + row_packs);
+        else unpack_unit<T>(x, *from);
         UNROLL
         for (u32 c = 0; c < 2; c++)
           UNROLL
@@ -137,14 +246,17 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   if (!o.g.early) wait_for_kernels_before();
   a.load(o, round + o.team, within);
   b.load(o, round + o.team, within + apart);
-  bool has_scale = o.begin_to_fill();
+  // All that needs none of what other kernels write comes before what they do.
+  auto filling = o.begin_to_fill(group_id() < o.g.row_blocks);
+  if (O::IS_EAGER) o.find_place(round);
   if (o.g.early) wait_for_kernels_before();
-  o.fill(group_id() < o.g.row_blocks, has_scale);
+  o.template fill<Loads>(filling);
   bool odd = false;
 #pragma unroll 1
   while (round < o.g.bundles) {
     bool last = k + 2 * apart >= o.p.k;
     u32 next_k = last ? 0 : k + 2 * apart, next_round = last ? round + o.stride : round;
+    if (O::IS_EAGER && k == 0) o.begin_to_store(round);
     a.use(o, k + within);
     a.load(o, next_round + o.team, next_k + within);
     b.use(o, k + within + apart);
@@ -152,6 +264,7 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
     if (last) {
       o.store(round, odd);
       odd = !odd;
+      if (O::IS_EAGER) o.find_place(next_round);
     }
     k = next_k, round = next_round;
   }
@@ -164,6 +277,6 @@ struct GemvKernel {
 
 #define GEMV(T, ROWS)                                                                                              \
   KERNEL_RESIDENT(GEMV_ITEMS, ROWS < 8 ? 4 : 3) gemv_##ROWS(GemvKernel p) {                                  \
-    gemv(Bundle<T, ROWS, 2>::of(p.product, p.own), GemvLoads<T>{}, GemvLoads<T>{});                                \
+    gemv(Bundle<T, ROWS, 2>::of(p.product, p.own), GemvLoads<T>(), GemvLoads<T>());                                \
   }
 #define GEMVS(T) GEMV(T, 1) GEMV(T, 2) GEMV(T, 4) GEMV(T, 8)

@@ -23,9 +23,8 @@ template <class T, u32 TILES> struct MmaBundle {
   f32 sums[2][TILES][4];
 
   DEVICE MmaBundle of(const GemmParams &p, const GemvParams &g) {
-    u32 wave = item_id() / WAVE, teams = GEMV_WAVES / g.parts, group = group_id() / g.row_blocks;
-    u32 row = group_id() % g.row_blocks * g.rows;
-    return {p, g, row, wave / g.parts, wave % g.parts, item_id() % WAVE, group * teams, g.groups * teams, {}};
+    Standing s = Standing::of(g);
+    return {p, g, s.block * g.rows, s.team, s.part, item_id() % WAVE, s.first, s.stride, {}};
   }
 
   // The lane's line of the first half of a bundle or of the other.
@@ -42,11 +41,14 @@ template <class T, u32 TILES> struct MmaBundle {
     return gemv_rows + (own < g.rows ? own : 0) * gemv_row_packs<T>(g);
   }
 
-  METHOD bool begin_to_fill() const { return copy_scale<T>(p, g, g.rows); }
-  METHOD void fill(bool stores_sum, bool has_scale) const {
-    fill_rows_together<T>(p, g, row, g.rows, stores_sum, has_scale);
+  METHOD Filling begin_to_fill(bool stores_sum) const { return {stores_sum, copy_scale<T>(p, g, g.rows), 0, 0, 0, 0}; }
+  template <class Loads> METHOD void fill(Filling f) const {
+    fill_rows_together<T>(p, g, row, g.rows, f.stores_sum, f.has_scale);
   }
 
+  static constexpr bool IS_EAGER = false;
+  METHOD void find_place(u32) const {}
+  METHOD void begin_to_store(u32) const {}
   METHOD void store(u32 round, bool odd) {
     SHARED f32 shared[2][GEMV_WAVES][TILES * 4][WAVE];
     f32 own[TILES][4];
@@ -75,10 +77,10 @@ template <class T, u32 TILES> struct MmaBundle {
         if (own_row >= g.rows || to >= p.m) continue;
         u32 upper = line(bundle, 0), lower = line(bundle, 1);
         if (g.gated) {
-          store_gemv<T>(p, g, to, upper, bundle * MMA_LINES / 2 + lane / 4, own[t][i], own[t][2 + i]);
+          load_and_store<T>(p, g, to, upper, bundle * MMA_LINES / 2 + lane / 4, own[t][i], own[t][2 + i]);
         } else {
-          store_gemv<T>(p, g, to, upper, upper, own[t][i], 0);
-          store_gemv<T>(p, g, to, lower, lower, own[t][2 + i], 0);
+          load_and_store<T>(p, g, to, upper, upper, own[t][i], 0);
+          load_and_store<T>(p, g, to, lower, lower, own[t][2 + i], 0);
         }
       }
   }

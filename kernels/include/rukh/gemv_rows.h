@@ -123,6 +123,24 @@ template <class T> DEVICE bool copy_scale(const GemmParams &, const GemvParams &
 template <u32 LEFT> DEVICE void wait_copies() {}
 #endif
 
+// Whether all that can be done early is, where a launch takes little longer than what it waits for; it takes more code.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+template <u32 ROWS> constexpr bool EAGER = ROWS == 1;
+#else
+template <u32 ROWS> constexpr bool EAGER = false;
+#endif
+
+// Whether the one row of A lies in workgroup memory as floats, see gemv_wide.h.
+template <class T, u32 ROWS> constexpr bool WIDE = EAGER<ROWS> && sizeof(T) == 2;
+
+// What is known of the rows of A before they may be read: whether their sum with what is added is stored, whether their scale
+// is in workgroup memory; where a WIDE row lies, what is added to it and where the sum goes, or 0, and whether in packs.
+struct Filling {
+  bool stores_sum, has_scale;
+  u64 a, skip, sum;
+  u32 whole;
+};
+
 // What a pack of A adds to the sum of squares.
 template <class T> DEVICE f32 add_squares(f32 sum, Unit pack) {
   f32 x[16 / sizeof(T)];

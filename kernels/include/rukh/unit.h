@@ -5,6 +5,17 @@
 typedef u32 Unit __attribute__((ext_vector_type(4)));
 
 DEVICE Unit load_unit(u64 address) { return *(const GLOBAL Unit *)address; }
+#if !defined(__AMDGCN__)
+// The same where `inside`, without a branch, and anything where not.
+template <u32 FURTHER> DEVICE Unit load_unit_if(u64 address, bool inside) {
+  u32 x, y, z, w;
+  asm volatile("{ .reg .pred %%p; setp.ne.u32 %%p, %6, 0; @%%p ld.global.v4.u32 {%0, %1, %2, %3}, [%4 + %5]; }"
+               : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
+               : "l"(address), "n"(FURTHER), "r"((u32)inside)
+               : "memory");
+  return Unit{x, y, z, w};
+}
+#endif
 DEVICE void store_unit(u64 address, Unit x) { *(GLOBAL Unit *)address = x; }
 
 // Two half-precision numbers of the first argument's type in one dword, the first in the low half.

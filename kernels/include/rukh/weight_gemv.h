@@ -50,14 +50,30 @@ template <class T, u32 BITS> struct WeightLoads {
 
   // Whether numbers are multiplied as denormal floats, 2^-149 times as large; A's elements are then 2^GROWTH times.
   static constexpr bool MASKED = WAVE == 32 && HAS_ROOM<T>;
-  static constexpr i32 GROWTH = 111;
+  // Of A's elements; less where they are WIDE, which may be 2^16 times as large for the scale of a normalisation.
+  template <u32 ROWS> static constexpr i32 GROWTH = WIDE<T, ROWS> ? 84 : 111;
+
+  // What WIDE rows have in workgroup memory: elements that are as large as their numbers need it.
+  static constexpr bool NEEDS_SUMS = MASKED;
+  DEVICE f32 prepared(f32 x, u32 pack, u32 v) {
+    if (!MASKED) return x;
+    f32 even = power(GROWTH<1> - (i32)lowest_bit(v % OF_WORD));
+    f32 odd = power(GROWTH<1> - (i32)lowest_bit((v + 8) % OF_WORD));
+    return x * (pack % 2 ? odd : even);
+  }
 
   const WeightLines &w;
   Unit line[WEIGHT_COLUMNS];
-  f32 scale[WEIGHT_COLUMNS];
+  // As it was loaded, so that nothing waits for it.
+  u32 scale[WEIGHT_COLUMNS];
   u32 zero[WEIGHT_COLUMNS];
 
+  METHOD WeightLoads(const WeightLines &w) : w(w) {}
+
   template <u32 ROWS> METHOD void load(const Bundle<T, ROWS, WEIGHT_COLUMNS> &o, u32 bundle, u32 k) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (bundle >= o.g.bundles || k >= o.p.k) return;
+#endif
     u32 i = k + o.lane * NUMBERS, first = o.line(bundle, 0);
     // Where nothing is to be read all lanes read the beginning of the first line.
     bool inside = bundle < o.g.bundles && i < o.p.k;
@@ -70,7 +86,7 @@ template <class T, u32 BITS> struct WeightLoads {
       u32 at = first + c % (WEIGHT_COLUMNS / 2) + c / (WEIGHT_COLUMNS / 2) * o.g.distance;
       at = at < last ? at : last;
       line[c] = load_unit(apart(numbers, at, w.line_bytes));
-      scale[c] = load_one<T>(apart(scales, at, w.blocks * (u32)sizeof(T)), 0);
+      scale[c] = load_raw<T>(apart(scales, at, w.blocks * (u32)sizeof(T)), 0);
       if (w.zeros) zero[c] = *(const GLOBAL u8 *)apart(zeros, at, w.zero_bytes);
     }
   }
@@ -109,7 +125,22 @@ template <class T, u32 BITS> struct WeightLoads {
       zero[c] = w.zeros ? zero[c] >> block * BITS % 8 & MASK : 1u << (BITS - 1);
       middle[c] = bits<Halves>(0x64006400u | zero[c] << 16 | zero[c]);
     }
-    u32 pack = gemv_at(i / V), row_packs = gemv_row_packs<T>(o.g);
+    // Steps are whole times eight packs, so that what a lane adds is the same for all of them.
+    u32 step = gemv_at(k / V), pack = step + gemv_at(o.lane * (NUMBERS / V)), row_packs = gemv_row_packs<T>(o.g);
+    if constexpr (MASKED && WIDE<T, ROWS>) {
+      constexpr u32 PACKS = NUMBERS / V;
+      UNROLL
+      for (u32 u = 0; u < PACKS; u += 4) {
+        const f32 *sums = wide_sums<T>(o.g, o.lane * PACKS + u) + step * 4;
+        if constexpr (PACKS < 4) {
+          u64 two = *(const u64 *)sums;
+          elements[0] += bits<f32>((u32)two) + bits<f32>((u32)(two >> 32));
+        } else {
+          Unit four = *(const Unit *)sums;
+          elements[0] += (bits<f32>(four[0]) + bits<f32>(four[1])) + (bits<f32>(four[2]) + bits<f32>(four[3]));
+        }
+      }
+    }
     UNROLL
     for (u32 d = 0; d < 4; d++) {
       f32 y[WEIGHT_COLUMNS][OF_WORD];
@@ -123,17 +154,18 @@ template <class T, u32 BITS> struct WeightLoads {
         UNROLL
         for (u32 u = 0; u < (OF_WORD < V ? 1 : OF_WORD / V); u++) {
           f32 some[V];
-          unpack_unit<T>(some, from[u]);
+          if constexpr (WIDE<T, ROWS>) read_wide(some, from + u, from + u + row_packs);
+          else unpack_unit<T>(some, from[u]);
           UNROLL
           for (u32 v = 0; v < V; v++) x[u * V + v] = some[v];
         }
         constexpr u32 OF_PACK = OF_WORD < V ? V / OF_WORD : 1;
         f32 *own = x + d % OF_PACK * OF_WORD;
-        if constexpr (MASKED) {
+        if constexpr (MASKED && !WIDE<T, ROWS>) {
           UNROLL
           for (u32 v = 0; v < OF_WORD; v++) {
             elements[r] += own[v];
-            own[v] *= power(GROWTH - (i32)lowest_bit(v));
+            own[v] *= power(GROWTH<ROWS> - (i32)lowest_bit(v));
           }
         }
         UNROLL
@@ -144,11 +176,11 @@ template <class T, u32 BITS> struct WeightLoads {
     }
     UNROLL
     for (u32 c = 0; c < WEIGHT_COLUMNS; c++) {
-      f32 own = i < o.p.k ? scale[c] : 0;
+      f32 own = i < o.p.k ? raw_value<T>(scale[c]) : 0;
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
         f32 sum = sums[c * ROWS + r];
-        if constexpr (MASKED) sum = fma_(sum, power(149 - GROWTH), -(f32)zero[c] * elements[r]);
+        if constexpr (MASKED) sum = fma_(sum, power(149 - GROWTH<ROWS>), -(f32)zero[c] * elements[r]);
         o.sums[c * ROWS + r] = fma_(own, sum, o.sums[c * ROWS + r]);
       }
     }
@@ -164,7 +196,6 @@ struct WeightGemvKernel {
 #define WEIGHT_GEMV(T, BITS, ROWS)                                                                                 \
   KERNEL_RESIDENT(GEMV_ITEMS, BITS == 2 ? 2 : ROWS < 4 ? 4 : 3) weight_gemv_##ROWS(WeightGemvKernel p) {           \
     typedef WeightLoads<T, BITS> Loads;                                                                            \
-    gemv(Bundle<T, ROWS, WEIGHT_COLUMNS>::of(p.product, p.own), Loads{p.lines, {}, {}, {}},                        \
-         Loads{p.lines, {}, {}, {}});                                                                              \
+    gemv(Bundle<T, ROWS, WEIGHT_COLUMNS>::of(p.product, p.own), Loads(p.lines), Loads(p.lines));                   \
   }
 #define WEIGHT_GEMVS(T, BITS) WEIGHT_GEMV(T, BITS, 1) WEIGHT_GEMV(T, BITS, 2) WEIGHT_GEMV(T, BITS, 4)

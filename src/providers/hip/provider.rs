@@ -226,6 +226,7 @@ impl Provider {
             wave: info.wave as usize,
             mma_sync: has_mma_sync(self.target),
             wgmma: self.target == "sm_90" && info.arch == "sm_90",
+            wide_rows: self.target == "sm_90",
             tensor_maps: self.device.has_tensor_maps(),
             compute_units: info.compute_units.max(1) as usize,
             matrix: has_matrix_cores(self.target),

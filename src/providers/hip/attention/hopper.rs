@@ -146,8 +146,15 @@ mod tests {
     use super::super::scores::FirstQuery;
     use super::*;
 
-    const H100: Unit =
-        Unit { wave: 32, mma_sync: true, wgmma: true, tensor_maps: true, compute_units: 132, matrix: true };
+    const H100: Unit = Unit {
+        wave: 32,
+        mma_sync: true,
+        wgmma: true,
+        wide_rows: true,
+        tensor_maps: true,
+        compute_units: 132,
+        matrix: true,
+    };
 
     /// `[batch, heads, queries, size]` with so many key heads and keys.
     fn problem(

@@ -82,6 +82,8 @@ pub(in super::super) struct Form {
     pub(in super::super) round_bytes: usize,
     /// Whether the scale of a normalisation takes a row of workgroup memory.
     pub(in super::super) keeps_scale: bool,
+    /// Whether one row alone lies in workgroup memory as floats, which take two rows of halves.
+    pub(in super::super) wide: bool,
     /// Parameters behind those of every form, with the addresses in them.
     pub(in super::super) more: AddressedParams,
 }
@@ -99,7 +101,8 @@ impl Form {
                 step_bytes,
                 step: step_bytes / ty.size(),
                 round_bytes: 0,
-                keeps_scale: mma || unit.wgmma,
+                keeps_scale: mma || unit.wide_rows,
+                wide: !mma && unit.wide_rows && ty.size() == 2,
                 more: Default::default(),
             })
         };
@@ -142,7 +145,8 @@ impl Form {
 
     /// Bytes of workgroup memory for rows, with a normalisation or without.
     fn memory(&self, rows: usize, k: usize, norm: bool, ty: ElementType) -> usize {
-        (rows + usize::from(norm && self.keeps_scale)) * self.row_bytes(k, ty)
+        let rows_of_elements = if self.wide && rows == 1 { 2 } else { rows };
+        (rows_of_elements + usize::from(norm && self.keeps_scale)) * self.row_bytes(k, ty)
     }
 
     /// Rows of a workgroup: as many as its memory holds, with the scale of a normalisation. `None` where it holds none.
@@ -302,8 +306,15 @@ mod tests {
         }
     }
 
-    const H200: Unit =
-        Unit { wave: 32, mma_sync: true, wgmma: true, tensor_maps: true, compute_units: 132, matrix: true };
+    const H200: Unit = Unit {
+        wave: 32,
+        mma_sync: true,
+        wgmma: true,
+        wide_rows: true,
+        tensor_maps: true,
+        compute_units: 132,
+        matrix: true,
+    };
 
     #[test]
     fn processors_have_much_the_same_to_do() {
@@ -341,7 +352,7 @@ mod tests {
 
     #[test]
     fn several_rows_of_half_precision_go_by_mma() {
-        let ampere = Unit { wgmma: false, tensor_maps: false, ..H200 };
+        let ampere = Unit { wgmma: false, wide_rows: false, tensor_maps: false, ..H200 };
         for (m, k, ty, unit, expected) in [
             (2, 2048, ElementType::F16, H200, Some(("gemv_f16", 2))),
             (3, 2048, ElementType::F16, H200, Some(("mma_gemv_f16", 4))),
@@ -364,7 +375,8 @@ mod tests {
 
     #[test]
     fn rows_fit_into_workgroup_memory() {
-        let amd = Unit { wave: 64, mma_sync: false, wgmma: false, tensor_maps: false, ..H200 };
+        let amd =
+            Unit { wave: 64, mma_sync: false, wgmma: false, wide_rows: false, tensor_maps: false, ..H200 };
         for (m, k, expected) in
             [(1, 2048, Some(1)), (3, 2048, Some(4)), (4, 8192, Some(2)), (8, 2048, Some(8)), (1, 40000, None)]
         {

@@ -262,6 +262,7 @@ mod tests {
             wave: 32,
             mma_sync: true,
             wgmma: false,
+            wide_rows: false,
             tensor_maps: false,
             compute_units: 132,
             matrix: true,

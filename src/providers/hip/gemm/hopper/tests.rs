@@ -7,8 +7,15 @@ use super::*;
 use crate::hip::Part;
 use crate::ops::activation::Activation;
 
-const H200: Unit =
-    Unit { wave: 32, mma_sync: true, wgmma: true, tensor_maps: true, compute_units: 132, matrix: true };
+const H200: Unit = Unit {
+    wave: 32,
+    mma_sync: true,
+    wgmma: true,
+    wide_rows: true,
+    tensor_maps: true,
+    compute_units: 132,
+    matrix: true,
+};
 
 fn product(m: usize, n: usize, k: usize) -> Product {
     Product {
