@@ -67,7 +67,10 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for ChannelBlockedMax<T> {
             pads_begin: two(&g.pads_begin),
             pads_end: two(&g.pads_end),
         });
-        Ok(Prepared { state: Some(Box::new(Planes(table))), scratch: 0 })
+        match Planes::new(table) {
+            Some(planes) => Ok(Prepared { state: Some(Box::new(planes)), scratch: 0 }),
+            None => self.general.prepare(inputs, outputs),
+        }
     }
 
     fn run(
@@ -76,9 +79,10 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for ChannelBlockedMax<T> {
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
-        let Some(Planes(table)) = cx.state.and_then(|state| state.downcast_ref()) else {
+        let Some(planes_of) = cx.state.and_then(|state| state.downcast_ref::<Planes>()) else {
             return self.general.run(cx, inputs, outputs);
         };
+        let table = &planes_of.table;
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let (images, x, lines) = (x.shape()[0], x.slice::<T>(), table.lines());
         let (plane, line) = (block_len::<T>() * table.plane(), block_len::<T>() * table.line());
@@ -87,15 +91,16 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for ChannelBlockedMax<T> {
         // As in `Windowed`.
         let bands = threads_of_image(images, cx.pool.threads()).min(lines).max(1);
         cx.pool.split(bands * planes, (1 << 15) / (lines * line).div_ceil(bands).max(1) + 1, |range| {
-            with_scratch([table.width(), table.line()], |[columns, part]: [&mut [u32]; 2]| {
+            with_scratch(planes_of.lengths(), |[columns, windows, part]: [&mut [u32]; 3]| {
                 for i in range {
                     let (band, at) = (i / planes, i % planes);
                     let lines = lines * band / bands..lines * (band + 1) / bands;
                     let out = at * table.lines() * line;
                     // SAFETY: each line is written by one piece of the split.
                     let y = unsafe { y.get(out + lines.start * line..out + lines.end * line) };
-                    let (columns, part, image) = (&mut *columns, &mut *part, &x[at * plane..][..plane]);
-                    widest(Lines { table, first: lines.start, image, columns, part, y });
+                    let (columns, windows, part) = (&mut *columns, &mut *windows, &mut *part);
+                    let (of, first, image) = (planes_of, lines.start, &x[at * plane..][..plane]);
+                    widest(Lines { of, first, image, columns, windows, part, y });
                 }
             });
         });
@@ -103,17 +108,47 @@ impl<T: Ordered<Key: Ord + Pod>> Kernel for ChannelBlockedMax<T> {
     }
 }
 
-/// The planes of dot groups.
-struct Planes(PatchTable);
+/// The most dot groups of a line with what is around it; a part of the first cache.
+const LONGEST: usize = 4 * 1024;
 
-/// Pools lines of one plane: for each the columns of its windows, then these along the line.
+/// The planes of dot groups.
+struct Planes {
+    table: PatchTable,
+    /// Dot groups from a column of a window to the next.
+    dilation: usize,
+    /// How many of the first window are before the image.
+    before: usize,
+    /// Dot groups of a line of the image with what is before and behind it.
+    padded: usize,
+}
+
+impl Planes {
+    /// `None` where lines are too long, as with very large padding.
+    fn new(table: PatchTable) -> Option<Self> {
+        let (first, last) = (table.spans().first()?.1, table.spans().last()?.1);
+        let dilation = table.spans().get(1).map_or(0, |(_, at)| at.abs_diff(first));
+        let before = first.unsigned_abs();
+        let windows = table.line().checked_mul(table.stride())?;
+        let padded = windows.checked_add(last.abs_diff(first))?.max(before.checked_add(table.width())?);
+        (padded <= LONGEST).then_some(Planes { table, dilation, before, padded })
+    }
+
+    /// Dot groups of a padded line, of windows that begin at each of them, and of a line of the output.
+    fn lengths(&self) -> [usize; 3] {
+        [self.padded, self.table.line() * self.table.stride(), self.table.line()]
+    }
+}
+
+/// Pools lines of one plane: for each the columns of its windows, of these the windows at all columns, then every
+/// `stride`-th.
 struct Lines<'a, T> {
-    table: &'a PatchTable,
+    of: &'a Planes,
     /// The first line.
     first: usize,
     image: &'a [T],
-    /// Dot groups of a line of the image, and of the output.
+    /// As `Planes::lengths` has them.
     columns: &'a mut [u32],
+    windows: &'a mut [u32],
     part: &'a mut [u32],
     y: &'a mut [T],
 }
@@ -123,26 +158,42 @@ impl<T: Ordered<Key: Ord + Pod>> Loop for Lines<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        let Lines { table, first, image, columns, part, y } = self;
-        let (stride, each) = (table.stride(), block_len::<T>());
+        let Lines { of, first, image, columns, windows, part, y } = self;
+        let (table, each) = (&of.table, block_len::<T>());
+        let (width, kernel) = (each * table.width(), table.spans().len());
+        let columns: &mut [T::Key] = bytemuck::cast_slice_mut(columns);
+        columns.fill(T::LEAST.key());
         for (i, y) in (first..).zip(y.chunks_mut((each * table.line()).max(1))) {
-            let keys: &mut [T::Key] = bytemuck::cast_slice_mut(columns);
-            keys.fill(T::LEAST.key());
-            for start in table.rows(i) {
-                for (key, x) in keys.iter_mut().zip(&image[each * start..]) {
-                    *key = (*key).max(x.key());
-                }
+            let rows = table.rows(i).map(|start| &image[each * start..][..width]);
+            let inside = &mut columns[each * of.before..][..width];
+            inside.fill(T::LEAST.key());
+            largest(rows, T::key, inside);
+            let all: &mut [T::Key] = bytemuck::cast_slice_mut(windows);
+            all.fill(T::LEAST.key());
+            let len = all.len();
+            let taps = (0..kernel).map(|k| &columns[each * k * of.dilation..][..len]);
+            largest(taps, |key| key, all);
+            every(windows, table.stride(), part, |x| x);
+            let keys: &[T::Key] = bytemuck::cast_slice(part);
+            for (y, &key) in y.iter_mut().zip(keys) {
+                *y = T::of(key);
             }
-            y.fill(T::LEAST);
-            for (range, at) in table.spans().iter().filter(|(range, _)| !range.is_empty()) {
-                let from = &columns[((range.start * stride) as isize + at) as usize..];
-                let part = &mut part[range.clone()];
-                every(from, stride, part, |x| x);
-                let keys: &[T::Key] = bytemuck::cast_slice(part);
-                for (y, &key) in y[each * range.start..].iter_mut().zip(keys) {
-                    *y = T::of(y.key().max(key));
-                }
-            }
+        }
+    }
+}
+
+/// Keys that are at least those of each list, three lists at a time.
+#[inline(always)]
+fn largest<'a, X: Copy + 'a, K: Ord + Copy>(
+    mut lists: impl Iterator<Item = &'a [X]>,
+    key: impl Fn(X) -> K,
+    keys: &mut [K],
+) {
+    while let Some(a) = lists.next() {
+        // The same once more where there are not so many.
+        let (b, c) = (lists.next().unwrap_or(a), lists.next().unwrap_or(a));
+        for (to, ((&a, &b), &c)) in keys.iter_mut().zip(a.iter().zip(b).zip(c)) {
+            *to = (*to).max(key(a)).max(key(b).max(key(c)));
         }
     }
 }

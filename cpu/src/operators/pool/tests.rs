@@ -106,21 +106,40 @@ fn a_window_larger_than_its_input_is_refused() {
 /// Channels that lie beside each other in a word, as the last axis.
 #[test]
 fn maxima_of_channel_blocked_bfloat16() {
-    let number = |i: usize| bf16::from_f32((i * 37 % 251) as f32 / 16.0 - 8.0);
-    let shape = [2, 6, 9, 10];
-    let data: Vec<bf16> = (0..2 * 6 * 9 * 10).map(number).collect();
-    let (channel_blocked, blocked) = block_channels((shape.to_vec(), data.clone()), 2);
-    for (kernel, strides, pads) in [([3, 3], [2, 2], [1, 1, 1, 1]), ([2, 3], [1, 1], [0, 1, 1, 2])] {
-        let attributes =
-            [("kernel_shape", ints(&kernel)), ("strides", ints(&strides)), ("pads", ints(&pads))];
+    let number = |i: usize| match i * 37 % 251 {
+        3 => bf16::NEG_INFINITY,
+        x => bf16::from_f32(x as f32 / 16.0 - 8.0),
+    };
+    for (height, width, kernel, strides, pads, dilations) in [
+        (9, 10, [3, 3], [2, 2], [1, 1, 1, 1], [1, 1]),
+        (9, 10, [2, 3], [1, 1], [0, 1, 1, 2], [1, 1]),
+        (7, 67, [3, 3], [2, 2], [1, 1, 1, 1], [1, 1]),
+        (6, 40, [5, 5], [1, 1], [2, 2, 2, 2], [1, 1]),
+        (9, 35, [4, 2], [3, 3], [1, 0, 2, 1], [1, 1]),
+        (9, 21, [3, 3], [2, 1], [1, 2, 1, 2], [2, 2]),
+        (1, 1, [3, 3], [1, 2], [1, 1, 1, 1], [1, 1]),
+        (5, 33, [1, 1], [2, 2], [0, 0, 0, 0], [1, 1]),
+        // Too long for lines with what is around them.
+        (3, 4200, [2, 3], [1, 2], [0, 1, 1, 1], [1, 1]),
+    ] {
+        let shape = [2, 6, height, width];
+        let data: Vec<bf16> = (0..2 * 6 * height * width).map(number).collect();
+        let (channel_blocked, blocked) = block_channels((shape.to_vec(), data.clone()), 2);
+        let list = |kernel: &[i64], strides: &[i64], pads: &[i64], dilations: &[i64]| {
+            let lists = [kernel, strides, pads, dilations].map(ints);
+            ["kernel_shape", "strides", "pads", "dilations"].into_iter().zip(lists).collect::<Vec<_>>()
+        };
+        let attributes = list(&kernel, &strides, &pads, &dilations);
         let want = elements::<bf16>(&run("MaxPool", 22, &attributes, &[t(&shape, &data)], 1).unwrap()[0]);
-        let attributes = [
-            ("kernel_shape", ints(&[kernel[0], kernel[1], 1])),
-            ("strides", ints(&[strides[0], strides[1], 1])),
-            ("pads", ints(&[pads[0], pads[1], 0, pads[2], pads[3], 0])),
-        ];
+        let with_one = |list: [i64; 2]| [list[0], list[1], 1];
+        let attributes = list(
+            &with_one(kernel),
+            &with_one(strides),
+            &[pads[0], pads[1], 0, pads[2], pads[3], 0],
+            &with_one(dilations),
+        );
         let got = run("MaxPool", 22, &attributes, &[t(&channel_blocked, &blocked)], 1).unwrap();
-        assert_eq!(elements::<bf16>(&got[0]), block_channels(want, 2));
+        assert_eq!(elements::<bf16>(&got[0]), block_channels(want, 2), "{height} {width} {kernel:?}");
     }
 }
 
