@@ -72,7 +72,7 @@ DEVICE void load_and_store(const GemmParams &p, const GemvParams &g, u32 to, u32
 // The sums of a bundle of COLUMNS lines, a wave's, and what becomes of them.
 template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   static constexpr u32 HALF = COLUMNS / 2, VALUES = COLUMNS * ROWS;
-  static constexpr bool IS_EAGER = EAGER<ROWS>;
+  static constexpr bool IS_EAGER = EAGER<T, ROWS>;
 
   const GemmParams &p;
   const GemvParams &g;
@@ -122,7 +122,7 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
       gemv_barrier();
       if (part) return;
       own = 0;
-      if constexpr (EAGER<ROWS>) {
+      if constexpr (EAGER<T, ROWS>) {
         // All are on their way at once; lanes beyond the values have one of them too.
         const f32 *from = &shared[odd][wave][lane % VALUES];
         UNROLL
@@ -136,7 +136,7 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
       }
     }
     if (WIDE<T, ROWS>) own *= factor;
-    if constexpr (EAGER<ROWS>) {
+    if constexpr (EAGER<T, ROWS>) {
       f32 up = g.gated ? lane_xor(own, VALUES / 2) : 0;
       if (is_own) store_gemv<T, true>(p, g, row, out, added, own, up);
     } else {

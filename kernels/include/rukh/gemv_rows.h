@@ -123,15 +123,16 @@ template <class T> DEVICE bool copy_scale(const GemmParams &, const GemvParams &
 template <u32 LEFT> DEVICE void wait_copies() {}
 #endif
 
-// Whether all that can be done early is, where a launch takes little longer than what it waits for; it takes more code.
+// Whether all that can be done early is, where a launch takes little longer than what it waits for. It takes so much more code
+// that f16 alone has it.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-template <u32 ROWS> constexpr bool EAGER = ROWS == 1;
+template <class T, u32 ROWS> constexpr bool EAGER = ROWS == 1 && __is_same(T, f16);
 #else
-template <u32 ROWS> constexpr bool EAGER = false;
+template <class T, u32 ROWS> constexpr bool EAGER = false;
 #endif
 
 // Whether the one row of A lies in workgroup memory as floats, see gemv_wide.h.
-template <class T, u32 ROWS> constexpr bool WIDE = EAGER<ROWS> && sizeof(T) == 2;
+template <class T, u32 ROWS> constexpr bool WIDE = EAGER<T, ROWS>;
 
 // What is known of the rows of A before they may be read: whether their sum with what is added is stored, whether their scale
 // is in workgroup memory; where a WIDE row lies, what is added to it and where the sum goes, or 0, and whether in packs.

@@ -102,7 +102,7 @@ impl Form {
                 step: step_bytes / ty.size(),
                 round_bytes: 0,
                 keeps_scale: mma || unit.wide_rows,
-                wide: !mma && unit.wide_rows && ty.size() == 2,
+                wide: !mma && unit.wide_rows && ty == ElementType::F16,
                 more: Default::default(),
             })
         };

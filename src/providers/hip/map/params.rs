@@ -10,6 +10,7 @@ use crate::tensor::ElementType;
 
 use super::super::launch::GROUP;
 use super::super::params::Divider;
+use super::super::unit::Unit;
 use super::MapOp;
 
 pub(super) const MAX_INPUTS: usize = 8;
@@ -175,7 +176,7 @@ impl MapParams {
     /// The kernel in straight code, with its workgroups and their items, when this program and these operands are for
     /// it, which the parameters then say: elements of f32 or the half types, instructions that are light, and operands
     /// whose packs of 16 bytes are whole.
-    pub(super) fn straight(&mut self) -> Option<(&'static CStr, usize, u32)> {
+    pub(super) fn straight(&mut self, device: Unit) -> Option<(&'static CStr, usize, u32)> {
         let wide = self.count >= LEAST_WIDE;
         let number = |ty: u32| ty == ElementType::F32 as u32;
         let half = |ty: u32| ty == ElementType::F16 as u32 || ty == ElementType::BF16 as u32;
@@ -211,7 +212,7 @@ impl MapParams {
                 && x.layout == DENSE && half(x.ty) && half(self.out_type)
         );
         let (name, each, items) = match wide {
-            true if function => (c"map_function_f32", LIGHT_EACH, GROUP),
+            true if function && device.mma_sync => (c"map_function_f32", LIGHT_EACH, GROUP),
             true => (c"map_wide_f32", WIDE_EACH, GROUP),
             false => (c"map_light_f32", LIGHT_EACH, LIGHT_GROUP),
         };

@@ -85,7 +85,8 @@ pub(super) fn launch(
         addresses.push((offset_of!(MapParams, errors), Operand::Errors));
     }
     addresses.extend(inputs.iter().enumerate().map(|(at, x)| (params::input_address(at), x.operand)));
-    if let Some((name, groups, items)) = params.straight().filter(|_| class == Class::F32) {
+    if let Some((name, groups, items)) = params.straight(plan.provider.unit()).filter(|_| class == Class::F32)
+    {
         let kernel = KernelName { family: "map_f32", name };
         return plan.launch_with(kernel, [groups, 1, 1], items, 0, &params, &addresses);
     }

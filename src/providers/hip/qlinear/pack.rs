@@ -84,7 +84,7 @@ impl Unpacked<'_> {
             && matrix.offset == 0
             && matrix.strides == [1, line as i64]
             && steps.iter().all(|step| step.is_multiple_of(lines * line));
-        fits.then(|| Packed { lines: matrix.at, sums: None, parts: 0, steps })
+        fits.then_some(Packed { lines: matrix.at, sums: None, parts: 0, steps })
     }
 
     /// Appends the launch: each matrix once.
