@@ -67,7 +67,7 @@ pub fn build() {
         targets.iter().map(String::as_str).filter(|t| images.iter().any(|i| i.target == *t)).collect();
     let families: BTreeSet<String> = images.iter().map(|image| image.family.clone()).collect();
     let families = Vec::from_iter(families);
-    let packs = pack::pack_all(&images, &cache_folder(&out));
+    let packs = pack::pack_all(&images, &TARGETS, &cache_folder(&out));
     let table: String = packs.iter().map(|pack| pack.entry(&families, &built)).collect();
     let text = format!(
         "const PACKS: &[Pack] = &[\n{table}];\nconst FAMILIES: &[&str] = &{families:?};\n\

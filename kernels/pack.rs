@@ -1,6 +1,7 @@
 //! Puts the code of alike families for alike targets into one pack. The code of the targets of a generation differs
 //! little, as that of a kernel for several element types: compressed together they take a fraction of the room.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -50,16 +51,26 @@ fn generation(target: &str) -> &str {
 /// The generation of NVIDIA's targets.
 const PTX: &str = "ptx";
 
-/// Which families' code is alike: the same kernels for other element types have names with another last word.
+/// Which families' code is alike: the same kernels for other element types have names with another last word; and all products
+/// of few rows are of one source, as all convolutions are.
 fn stem(family: &str) -> &str {
-    family.rsplit_once('_').map_or(family, |(stem, _)| stem)
+    let word = |word: &str| family.split('_').any(|own| own == word);
+    match ["gemv", "conv"].into_iter().find(|alike| word(alike)) {
+        Some(alike) => alike,
+        None => family.rsplit_once('_').map_or(family, |(stem, _)| stem),
+    }
 }
 
-/// Puts the images together. The newest target comes first: who reads a pack decodes all that comes before.
-pub(super) fn pack_all(images: &[Image], cache: &Path) -> Vec<Pack> {
+/// Puts the images together. The newest target comes first, and of it what more models use: who reads a pack decodes all that
+/// comes before.
+pub(super) fn pack_all(images: &[Image], targets: &[&str], cache: &Path) -> Vec<Pack> {
+    let place = |target: &str| targets.iter().position(|known| *known == target);
     let mut groups: BTreeMap<(&str, &str), Vec<&Image>> = BTreeMap::new();
     for image in images.iter().rev() {
         groups.entry((stem(&image.family), generation(&image.target))).or_default().push(image);
+    }
+    for group in groups.values_mut() {
+        group.sort_by_key(|image| (Reverse(place(&image.target)), image.family.split('_').count()));
     }
     let groups = Mutex::new(groups.into_values().collect::<Vec<_>>());
     let packs = Mutex::new(Vec::new());
