@@ -8,11 +8,6 @@
 
 extern SHARED Chunk dynamic_lds[];
 
-// Two bytes that are neighbours along k.
-struct BytePair {
-  u16 both;
-};
-
 template <bool, bool> DEVICE void multiply(BytePair, i32 (&c)[64], u64 a, u64 b, u32 add) {
   asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" NAMES_0 ", " NAMES_32
                "}, %64, %65, p;}"

@@ -12,9 +12,7 @@
 // Access: packing reads a line's bytes along k, or four lines of four k, or a window's bytes for neighbouring positions, and
 // writes 64 bytes of a line; the tiles read 16 bytes at a time. Bound: the matrix cores for large products, packing for those
 // with few rows.
-#include "rukh/bytes.h"
 #include "rukh/matrix_bytes.h"
-#include "rukh/packed_bytes.h"
 #include "rukh/patches_nhwc.h"
 #include "rukh/team.h"
 

@@ -78,15 +78,7 @@ template <class T, u32 BN, u32 PARTS> struct FewRows : HopperTile<T, 1, 1, BN, f
         u32 two = transposed_block(own.residual[w]);
         x[w * 2] += widen(bits<T>((u16)two)), x[w * 2 + 1] += widen(bits<T>((u16)(two >> 16)));
       }
-    if (p.slope != 1) {
-      UNROLL
-      for (u32 v = 0; v < 8; v++) x[v] = x[v] < 0 ? x[v] * p.slope : x[v];
-    }
-    if (p.low > -infinity(0.f) || p.high < infinity(0.f)) {
-      UNROLL
-      for (u32 v = 0; v < 8; v++) x[v] = clamp_(x[v], p.low, p.high);
-    }
-    activate_pack<true>(x, p.activation, p.act_a, p.act_b);
+    bound_and_activate(p, x);
     UNROLL
     for (u32 w = 0; w < 4; w++) {
       u32 two = transposed_block(narrow_two(T{}, x[w * 2], x[w * 2 + 1]));

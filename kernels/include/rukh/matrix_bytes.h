@@ -2,11 +2,8 @@
 // take the place of one number, so that fragments have 32 bytes along k for each line. All that matters is that A and B have
 // the same bytes in the same places.
 #pragma once
+#include "packed_bytes.h"
 #include "tile_mma.h"
-
-struct BytePair {
-  u16 both;
-};
 
 #if HAS_MATRIX
 

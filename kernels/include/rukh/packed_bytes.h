@@ -3,6 +3,11 @@
 #pragma once
 #include "bytes.h"
 
+// Two bytes that are neighbours along k, in the place of one number of half precision.
+struct BytePair {
+  u16 both;
+};
+
 struct PackedParams {
   BytesParams bytes;
   // Of lines of A and B; parts of a line, 0 where the other operand's zero points are 0; bytes of a line without what fills

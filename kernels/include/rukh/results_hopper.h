@@ -10,6 +10,19 @@
 // How results are stored: one by one, two at a time, or left in workgroup memory. All but the first need rows of whole packs.
 enum class Stored { EACH, PAIRS, ROWS };
 
+// What becomes of eight sums with bias and residual.
+DEVICE void bound_and_activate(const GemmParams &p, f32 (&x)[8]) {
+  if (p.slope != 1) {
+    UNROLL
+    for (u32 v = 0; v < 8; v++) x[v] = x[v] < 0 ? x[v] * p.slope : x[v];
+  }
+  if (p.low > -infinity(0.f) || p.high < infinity(0.f)) {
+    UNROLL
+    for (u32 v = 0; v < 8; v++) x[v] = clamp_(x[v], p.low, p.high);
+  }
+  activate_pack<true>(x, p.activation, p.act_a, p.act_b);
+}
+
 // The rows of a tile that a wave makes, 16 of every 64, in workgroup memory, panel by panel: the copy engine brings those
 // of the residual there, and takes the results. What lies outside of the matrix is left out.
 template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
@@ -162,15 +175,7 @@ template <class T, u32 ROWS64, u32 BN> struct RowsOfWave {
       x[v] = fma_(p.alpha, x[v], p.beta * half_of(own.bias[v / 4], v % 2));
       x[v] += half_of(own.residual[v / 2], v % 2);
     }
-    if (p.slope != 1) {
-      UNROLL
-      for (u32 v = 0; v < 8; v++) x[v] = x[v] < 0 ? x[v] * p.slope : x[v];
-    }
-    if (p.low > -infinity(0.f) || p.high < infinity(0.f)) {
-      UNROLL
-      for (u32 v = 0; v < 8; v++) x[v] = clamp_(x[v], p.low, p.high);
-    }
-    activate_pack<true>(x, p.activation, p.act_a, p.act_b);
+    bound_and_activate(p, x);
     u32 words[4];
     UNROLL
     for (u32 w = 0; w < 4; w++) {
