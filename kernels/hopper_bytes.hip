@@ -8,7 +8,7 @@
 
 extern SHARED Chunk dynamic_lds[];
 
-template <bool, bool> DEVICE void multiply(BytePair, i32 (&c)[64], u64 a, u64 b, u32 add) {
+template <bool> DEVICE void multiply(BytePair, i32 (&c)[64], u64 a, u64 b, u32 add) {
   asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" NAMES_0 ", " NAMES_32
                "}, %64, %65, p;}"
                : SUMS_32_OF("+r", c, 0), SUMS_32_OF("+r", c, 32)
@@ -34,7 +34,7 @@ struct BytesOnHopper : HopperTile<BytePair, GROUPS, ROWS64, 128, TURNS, BytesRow
   typedef HopperTile<BytePair, GROUPS, ROWS64, 128, TURNS, BytesRows<ROWS64>> Base;
   typedef typename Base::Place Place;
   static constexpr u32 BM = Base::BM, BN = 128, MULTIPLYING = Base::MULTIPLYING;
-  // Work items that find lines, behind the wave that copies; those that take part in what is told of a tile's lines.
+  // Work items that find lines, behind the two waves that copy; those that take part in what is told of a tile's lines.
   static constexpr u32 FINDING = WAVE_GROUP - 2 * WAVE, TOLD = WAVE_GROUP + FINDING, ITEMS = MULTIPLYING + WAVE_GROUP;
   // Barriers of the workgroup, two each: lines of a tile are there, and are no longer used. Groups' turns have the first ones.
   static constexpr u32 READY = 4, UNUSED = 6;
@@ -88,7 +88,7 @@ struct BytesOnHopper : HopperTile<BytePair, GROUPS, ROWS64, 128, TURNS, BytesRow
       if (TURNS && n > 0) barrier_of(this->turn_of(group), MULTIPLYING);
       u32 then = TURNS && id + groups() < count ? this->turn_of(group + 1) : 0;
       typename Base::Turn turn{before % this->stages, before / this->stages};
-      this->template multiply_steps<true, true>(at.steps, 0, then, turn, sums, [] {});
+      this->template multiply_steps<true>(at.steps, 0, then, turn, sums, [] {});
       before += at.steps * ours;
       barrier_of(READY + n % 2, TOLD);
       store(h.packed, at.tile, lines_of(n), sums);
@@ -96,8 +96,8 @@ struct BytesOnHopper : HopperTile<BytePair, GROUPS, ROWS64, 128, TURNS, BytesRow
     }
   }
 
-  // 16 rows, or two of each eight, and 32 columns of them at a time, so that the code stays with the processor: the sums
-  // move down to it.
+  // A wave's 16 rows of 64 and 32 columns at a time, of which a lane has two rows and eight columns, so that the code stays
+  // with the processor: the sums move down to it.
   METHOD void store(const PackedParams &p, const Tile &tile, u32 lines, typename Base::Sums &sums) const {
     const GemmParams &g = p.bytes.conv.product;
     u32 lane = lane_id();

@@ -59,8 +59,8 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
       addends[i] = h.pairs ? Rows::template addends<Stored::PAIRS>(p, at.tile, row, column + i * 16, 0)
                            : Rows::template addends<Stored::EACH>(p, at.tile, row, column + i * 16, 0);
   };
-  if (p.b_row == 1) own.template multiply_steps<true, true>(at.steps, 0, 0, {}, sums, beside);
-  else own.template multiply_steps<false, true>(at.steps, 0, 0, {}, sums, beside);
+  if (p.b_row == 1) own.template multiply_steps<true>(at.steps, 0, 0, {}, sums, beside);
+  else own.template multiply_steps<false>(at.steps, 0, 0, {}, sums, beside);
   f32 all[COUNT];
   if constexpr (PARTS > 1) {
     // Everybody is there. By sender, then four sums at a time of each item.
@@ -97,7 +97,7 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
 }
 // The build gives kernels with such names their clusters (kernels/cluster.rs).
 #define KERNEL_AT_ONCE(type, name, parts)                                                                          \
-  extern "C" __attribute__((global)) __attribute__((launch_bounds(WAVE_GROUP + 2 * WAVE, 2)))                          \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(WAVE_GROUP + 2 * WAVE, 2)))                      \
   void gemm_##type##_hopper_64x64_##name(HopperParams p) {                                                         \
     u64 parameters;                                                                                                \
     FIND_PARAMETERS(gemm_##type##_hopper_64x64_##name, parameters);                                                \
@@ -108,7 +108,7 @@ template <class T, u32 PARTS> DEVICE void product_at_once(const HopperParams &h,
 // that a processor has room for at most. Sizes of tiles are those of `providers/hip/gemm/hopper/sizes.rs`.
 #define PRODUCT_KERNEL(type, rows, columns, groups, rows64, turns, resident)                                       \
   extern "C" __attribute__((global))                                                                               \
-  __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : 2 * WAVE), resident)))            \
+  __attribute__((launch_bounds((groups) * WAVE_GROUP + ((groups) == 2 ? WAVE_GROUP : 2 * WAVE), resident)))        \
   void gemm_##type##_hopper_##rows##x##columns(HopperParams p) {                                                   \
     u64 parameters;                                                                                                \
     FIND_PARAMETERS(gemm_##type##_hopper_##rows##x##columns, parameters);                                          \

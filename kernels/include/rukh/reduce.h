@@ -1,4 +1,5 @@
-// Reductions over any axes, but for what reduce_light.h takes. Where an output is split, the workgroup that arrives last puts the parts together.
+// Reductions over any axes, but for what reduce_light.h takes. Where an output is split, the workgroup that arrives last puts
+// the parts together.
 //
 // Access: reduce_rows reads runs of packs along the reduced axes, neighbouring lanes neighbouring packs;
 // reduce_columns reads packs along a kept axis. Bound: one read of the input over the memory bandwidth

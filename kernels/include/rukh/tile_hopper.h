@@ -174,8 +174,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
 
   // Multiplies the steps of one tile, the first of which is at `turn`. `first`: of the rows in the tile;
   // `then`: the barrier of the group that multiplies next, or 0; `beside`: done once, while products are under way.
-  // B_BY_K, A_BY_K: whether neighbours along k are neighbours in memory.
-  template <bool B_BY_K, bool A_BY_K, class Beside>
+  template <bool B_BY_K, class Beside>
   METHOD void multiply_steps(u32 steps, u32 first, u32 then, Turn turn, Sums &sums, Beside beside) const {
     u32 before = 0, third = steps > 2 ? 2 : steps - 1;
     for (u32 s = 0; s < steps; s++, turn.next(stages)) {
@@ -188,11 +187,8 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
         u64 y = B_BY_K ? describe(at + A_BYTES + k * 32, 0)
                        : describe(at + A_BYTES + k * 16 * PANEL_LINE, BK * PANEL_LINE);
 #pragma unroll
-        for (u32 r = 0; r < ROWS64; r++) {
-          u64 x = A_BY_K ? describe(at + (first + r * 64) * PANEL_LINE + k * 32, 0)
-                         : describe(at + k * 16 * PANEL_LINE, BK * PANEL_LINE);
-          multiply<!B_BY_K, !A_BY_K>(T{}, sums[r], x, y, s > 0 || k > 0);
-        }
+        for (u32 r = 0; r < ROWS64; r++)
+          multiply<!B_BY_K>(T{}, sums[r], describe(at + (first + r * 64) * PANEL_LINE + k * 32, 0), y, s > 0 || k > 0);
       }
       products_end_group();
       if (s == third) beside();
@@ -258,8 +254,8 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
       if (TURNS && id != group_id()) barrier_of(turn_of(group), MULTIPLYING);
       u32 then = TURNS && id + groups() < count ? turn_of(group + 1) : 0;
       Turn turn{before % stages, before / stages};
-      if (by_k) multiply_steps<true, true>(at.steps, first, then, turn, sums, beside);
-      else multiply_steps<false, true>(at.steps, first, then, turn, sums, beside);
+      if (by_k) multiply_steps<true>(at.steps, first, then, turn, sums, beside);
+      else multiply_steps<false>(at.steps, first, then, turn, sums, beside);
       id += groups() * ours;
       if constexpr (!TURNS) {
         if (split) {

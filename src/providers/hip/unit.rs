@@ -21,6 +21,23 @@ pub(super) struct Unit {
     pub(super) matrix: bool,
 }
 
+#[cfg(test)]
+impl Unit {
+    /// An H100 or H200.
+    pub(super) const HOPPER: Unit = Unit {
+        wave: 32,
+        mma_sync: true,
+        wgmma: true,
+        wide_rows: true,
+        tensor_maps: true,
+        compute_units: 132,
+        matrix: true,
+    };
+    /// The same with the kernels for sm_80.
+    pub(super) const AMPERE: Unit =
+        Unit { wgmma: false, wide_rows: false, tensor_maps: false, ..Unit::HOPPER };
+}
+
 /// Whether the kernels of half-precision numbers and of bytes use matrix cores for a target. Those of sm_70 are others.
 pub(crate) fn has_matrix_cores(target: &str) -> bool {
     let amd = target.starts_with("gfx");

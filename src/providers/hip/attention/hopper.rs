@@ -146,16 +146,6 @@ mod tests {
     use super::super::scores::FirstQuery;
     use super::*;
 
-    const H100: Unit = Unit {
-        wave: 32,
-        mma_sync: true,
-        wgmma: true,
-        wide_rows: true,
-        tensor_maps: true,
-        compute_units: 132,
-        matrix: true,
-    };
-
     /// `[batch, heads, queries, size]` with so many key heads and keys.
     fn problem(
         [batch, heads, queries, size]: [usize; 4],
@@ -195,11 +185,11 @@ mod tests {
             ("few queries", [1, 32, 100, 128], [8, 4000], true, false, None),
             ("odd heads", [1, 12, 2048, 60], [12, 2048], false, false, None),
         ] {
-            let found = pipeline(H100, &problem(queries, keys, causal), masked);
+            let found = pipeline(Unit::HOPPER, &problem(queries, keys, causal), masked);
             let of = |x: Pipeline| (x.workgroups, x.items, x.tiles, x.section, x.all);
             assert_eq!(found.map(of), expected, "{what}");
         }
-        let without = Unit { tensor_maps: false, ..H100 };
+        let without = Unit { tensor_maps: false, ..Unit::HOPPER };
         assert_eq!(pipeline(without, &problem([1, 12, 2048, 64], [12, 2048], false), false), None);
     }
 
@@ -209,7 +199,7 @@ mod tests {
         const MOST: u32 = 227 << 10;
         for size in [64, 128] {
             for masked in [false, true] {
-                let found = pipeline(H100, &problem([1, 1, 512, size], [1, 512], false), masked);
+                let found = pipeline(Unit::HOPPER, &problem([1, 1, 512, size], [1, 512], false), masked);
                 assert!(found.is_some_and(|x| x.lds <= MOST), "{size} {masked}: {found:?}");
             }
         }

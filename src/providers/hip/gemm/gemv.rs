@@ -306,16 +306,6 @@ mod tests {
         }
     }
 
-    const H200: Unit = Unit {
-        wave: 32,
-        mma_sync: true,
-        wgmma: true,
-        wide_rows: true,
-        tensor_maps: true,
-        compute_units: 132,
-        matrix: true,
-    };
-
     #[test]
     fn processors_have_much_the_same_to_do() {
         for (n, k) in [
@@ -327,7 +317,7 @@ mod tests {
             (2048, 8192),
             (128256, 2048),
         ] {
-            let form = Form::of_elements(&product(1, n, k), false, ElementType::F16, H200).unwrap();
+            let form = Form::of_elements(&product(1, n, k), false, ElementType::F16, Unit::HOPPER).unwrap();
             let pairs = n / 2;
             let Split { parts, groups } = split(pairs, form.lines(), [1, RESIDENT], 132);
             assert!(k * 2 >= form.step_bytes * parts || parts == 1);
@@ -343,7 +333,8 @@ mod tests {
     fn waves_share_lines_of_small_products() {
         for (n, k, parts) in [(3072, 2048, 2), (16384, 2048, 1), (2048, 8192, 2), (128256, 2048, 1)] {
             // Those of 4 bits, see `weight_only/lines.rs`.
-            let of_halves = Form::of_elements(&product(1, n, k), false, ElementType::F16, H200).unwrap();
+            let of_halves =
+                Form::of_elements(&product(1, n, k), false, ElementType::F16, Unit::HOPPER).unwrap();
             let (line_bytes, step_bytes, step) = (k / 2, 512, 1024);
             let form = Form { columns: 4, line_bytes, step_bytes, step, round_bytes: 3 << 10, ..of_halves };
             assert_eq!(split(n / 4, form.lines(), [1, RESIDENT], 132).parts, parts, "{n} columns of {k}");
@@ -352,20 +343,26 @@ mod tests {
 
     #[test]
     fn several_rows_of_half_precision_go_by_mma() {
-        let ampere = Unit { wgmma: false, wide_rows: false, tensor_maps: false, ..H200 };
+        let ampere = Unit::AMPERE;
         for (m, k, ty, unit, expected) in [
-            (2, 2048, ElementType::F16, H200, Some(("gemv_f16", 2))),
-            (3, 2048, ElementType::F16, H200, Some(("mma_gemv_f16", 4))),
-            (8, 8192, ElementType::BF16, H200, Some(("mma_gemv_bf16", 8))),
-            (9, 2048, ElementType::F16, H200, None),
-            (16, 2048, ElementType::BF16, Unit { tensor_maps: false, ..H200 }, Some(("mma_gemv_bf16", 16))),
+            (2, 2048, ElementType::F16, Unit::HOPPER, Some(("gemv_f16", 2))),
+            (3, 2048, ElementType::F16, Unit::HOPPER, Some(("mma_gemv_f16", 4))),
+            (8, 8192, ElementType::BF16, Unit::HOPPER, Some(("mma_gemv_bf16", 8))),
+            (9, 2048, ElementType::F16, Unit::HOPPER, None),
+            (
+                16,
+                2048,
+                ElementType::BF16,
+                Unit { tensor_maps: false, ..Unit::HOPPER },
+                Some(("mma_gemv_bf16", 16)),
+            ),
             (16, 2048, ElementType::F16, ampere, Some(("mma_gemv_f16", 16))),
             (16, 8192, ElementType::F16, ampere, None),
             (8, 8192, ElementType::F16, ampere, Some(("gemv_f16", 4))),
             (8, 2048, ElementType::F16, ampere, Some(("mma_gemv_f16", 8))),
-            (17, 2048, ElementType::F16, H200, None),
-            (8, 2048, ElementType::F32, H200, Some(("gemv_f32", 8))),
-            (9, 2048, ElementType::F32, H200, None),
+            (17, 2048, ElementType::F16, Unit::HOPPER, None),
+            (8, 2048, ElementType::F32, Unit::HOPPER, Some(("gemv_f32", 8))),
+            (9, 2048, ElementType::F32, Unit::HOPPER, None),
         ] {
             let form = Form::of_elements(&product(m, 8, k), true, ty, unit);
             let chosen = form.map(|form| (form.family, form.rows([m, k], true, ty, unit).unwrap()));
@@ -375,8 +372,14 @@ mod tests {
 
     #[test]
     fn rows_fit_into_workgroup_memory() {
-        let amd =
-            Unit { wave: 64, mma_sync: false, wgmma: false, wide_rows: false, tensor_maps: false, ..H200 };
+        let amd = Unit {
+            wave: 64,
+            mma_sync: false,
+            wgmma: false,
+            wide_rows: false,
+            tensor_maps: false,
+            ..Unit::HOPPER
+        };
         for (m, k, expected) in
             [(1, 2048, Some(1)), (3, 2048, Some(4)), (4, 8192, Some(2)), (8, 2048, Some(8)), (1, 40000, None)]
         {

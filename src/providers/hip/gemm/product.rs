@@ -160,6 +160,12 @@ impl Product {
         (k_part, self.k.div_ceil(k_part).max(1))
     }
 
+    /// The operands, and where each begins in bytes.
+    pub(super) fn operands(&self, ty: ElementType) -> Vec<(Operand, u64)> {
+        let given = self.matrices().into_iter().flatten();
+        given.map(|matrix| (matrix.at, (matrix.offset * ty.size()) as u64)).collect()
+    }
+
     pub(in super::super) fn addresses(&self) -> Vec<(usize, Operand)> {
         let fields = [
             offset_of!(GemmParams, a),

@@ -188,15 +188,7 @@ mod tests {
 
     #[test]
     fn shapes_choose_tiles() {
-        let h200 = Unit {
-            wave: 32,
-            mma_sync: true,
-            wgmma: true,
-            wide_rows: true,
-            tensor_maps: true,
-            compute_units: 132,
-            matrix: true,
-        };
+        let h200 = Unit::HOPPER;
         let later = Unit { wgmma: false, ..h200 };
         let rdna = Unit {
             wave: 32,

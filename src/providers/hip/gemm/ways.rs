@@ -258,15 +258,7 @@ mod tests {
 
     #[test]
     fn splits_differ() {
-        let unit = Unit {
-            wave: 32,
-            mma_sync: true,
-            wgmma: false,
-            wide_rows: false,
-            tensor_maps: false,
-            compute_units: 132,
-            matrix: true,
-        };
+        let unit = Unit::AMPERE;
         let product = product(256, 256, 2048);
         let default = product.default_way(ElementType::F16, unit).unwrap();
         let tiles = tiles::all(ElementType::F16, product.shape(), unit);

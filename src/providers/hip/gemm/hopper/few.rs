@@ -7,7 +7,7 @@ use crate::ops::OpError;
 use crate::tensor::ElementType;
 
 use super::super::super::PlanBuilder;
-use super::super::super::launch::{KernelName, Operand, TENSOR_MAP_ALIGNMENT};
+use super::super::super::launch::{KernelName, TENSOR_MAP_ALIGNMENT};
 use super::super::super::unit::Unit;
 use super::super::product::Product;
 use super::super::tiles::TileKernel;
@@ -105,12 +105,6 @@ pub(super) fn plan(
     else {
         return otherwise(plan);
     };
-    let operands: Vec<(Operand, u64)> = product
-        .matrices()
-        .into_iter()
-        .flatten()
-        .map(|matrix| (matrix.at, (matrix.offset * ty.size()) as u64))
-        .collect();
     // The weight takes the place of A.
     let mut across = product.clone();
     across.transpose();
@@ -122,7 +116,7 @@ pub(super) fn plan(
     let grid = [columns, product.m.div_ceil(tile.rows), product.batch_count()];
     plan.by_alignment(
         TENSOR_MAP_ALIGNMENT as u32,
-        &operands,
+        &product.operands(ty),
         |plan| {
             plan.launch_with(tile.kernel, grid, tile.items, tile.lds, &params, &addresses)?;
             let maps = copies.maps.into_iter().zip([across.a, across.b]).enumerate();

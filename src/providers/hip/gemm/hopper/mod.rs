@@ -215,12 +215,6 @@ pub(in super::super) fn plan_copies(
     let parts = if groups <= COUNTERS && tile.adds_up { parts.clamp(1, copies.steps.max(1)) } else { 1 };
     let part_steps = copies.steps.div_ceil(parts).max(1);
     let parts = copies.steps.div_ceil(part_steps).max(1);
-    let operands: Vec<(Operand, u64)> = product
-        .matrices()
-        .into_iter()
-        .flatten()
-        .map(|matrix| (matrix.at, (matrix.offset * ty.size()) as u64))
-        .collect();
     let rows = row_copies(product, ty);
     let residual_moves =
         rows.as_ref().and_then(|(_, residual)| residual.as_ref()).is_some_and(|map| map.sizes[2] > 1);
@@ -240,7 +234,7 @@ pub(in super::super) fn plan_copies(
     let mut addresses = HopperParams::addresses(product);
     plan.by_alignment(
         TENSOR_MAP_ALIGNMENT as u32,
-        &operands.clone(),
+        &product.operands(ty),
         |plan| {
             if parts > 1 {
                 let sums = plan.scratch(parts * groups * tile.rows * tile.columns * size_of::<f32>());

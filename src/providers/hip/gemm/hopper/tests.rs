@@ -7,16 +7,6 @@ use super::*;
 use crate::hip::Part;
 use crate::ops::activation::Activation;
 
-const H200: Unit = Unit {
-    wave: 32,
-    mma_sync: true,
-    wgmma: true,
-    wide_rows: true,
-    tensor_maps: true,
-    compute_units: 132,
-    matrix: true,
-};
-
 fn product(m: usize, n: usize, k: usize) -> Product {
     Product {
         m,
@@ -32,7 +22,7 @@ fn product(m: usize, n: usize, k: usize) -> Product {
     }
 }
 
-/// The best of what was measured on an H100 is the first choice, or is within some percent of it.
+/// The best of what was measured on an Unit::HOPPER is the first choice, or is within some percent of it.
 #[test]
 fn the_model_chooses_what_was_measured_to_be_fast() {
     for (m, n, k, residual, best) in [
@@ -56,7 +46,8 @@ fn the_model_chooses_what_was_measured_to_be_fast() {
         (4096, 3072, 768, true, &["128x192", "128x128"]),
     ] {
         let residual = residual.then(|| Matrix::new(Operand::Input(3), n, 1));
-        let (tile, parts) = tiles(&Product { residual, ..product(m, n, k) }, ElementType::F16, H200)[0];
+        let (tile, parts) =
+            tiles(&Product { residual, ..product(m, n, k) }, ElementType::F16, Unit::HOPPER)[0];
         let name = tile.kernel.name.to_str().unwrap().strip_prefix("gemm_f16_hopper_").unwrap();
         assert!(best.contains(&name), "{m}x{n}x{k}: {name}");
         assert_eq!(parts, 1, "{m}x{n}x{k}");
@@ -67,7 +58,7 @@ fn the_model_chooses_what_was_measured_to_be_fast() {
 fn results_without_a_map_have_small_tiles() {
     let wide = |n: usize| Product { b: Matrix::new(Operand::Input(1), 1, 768), ..product(4096, n, 768) };
     let columns =
-        |n: usize| tiles(&wide(n), ElementType::F16, H200).iter().map(|(tile, _)| tile.columns).max();
+        |n: usize| tiles(&wide(n), ElementType::F16, Unit::HOPPER).iter().map(|(tile, _)| tile.columns).max();
     assert_eq!((columns(3072), columns(3071)), (Some(256), Some(64)));
 }
 
@@ -127,10 +118,10 @@ fn what_packs_cannot_hold_is_left_to_others() {
     for (i, (change, taken)) in cases.into_iter().enumerate() {
         let mut product = product(64, 64, 64);
         change(&mut product);
-        assert_eq!(!tiles(&product, ty, H200).is_empty(), taken, "case {i}");
+        assert_eq!(!tiles(&product, ty, Unit::HOPPER).is_empty(), taken, "case {i}");
     }
-    assert!(tiles(&product(64, 64, 64), ElementType::F32, H200).is_empty());
-    assert!(tiles(&product(64, 64, 64), ty, Unit { tensor_maps: false, ..H200 }).is_empty());
+    assert!(tiles(&product(64, 64, 64), ElementType::F32, Unit::HOPPER).is_empty());
+    assert!(tiles(&product(64, 64, 64), ty, Unit { tensor_maps: false, ..Unit::HOPPER }).is_empty());
 }
 
 #[test]
