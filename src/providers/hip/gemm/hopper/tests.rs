@@ -22,7 +22,7 @@ fn product(m: usize, n: usize, k: usize) -> Product {
     }
 }
 
-/// The best of what was measured on an Unit::HOPPER is the first choice, or is within some percent of it.
+/// The best of what was measured on an H100 is the first choice, or is within some percent of it.
 #[test]
 fn the_model_chooses_what_was_measured_to_be_fast() {
     for (m, n, k, residual, best) in [
