@@ -33,7 +33,7 @@ pub(crate) use module::{Function, Launch, Module};
 pub(crate) use runtime::{Device, DeviceInfo, Runtime};
 pub(crate) use stopwatch::Stopwatch;
 pub(crate) use stream::Stream;
-pub(crate) use tensor_map::{Part, TENSOR_MAP_BYTES, TensorMap};
+pub(crate) use tensor_map::{Numbers, Part, TENSOR_MAP_BYTES, TensorMap};
 
 /// Whose runtime and machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,12 +9,29 @@ use super::symbols::{Code, find};
 /// Bytes of a map as kernels get it.
 pub(crate) const TENSOR_MAP_BYTES: usize = 128;
 
-/// How a tensor of half-precision numbers lies in memory, and which part of it a copy takes. Dimensions begin with the
-/// innermost one, whose numbers are neighbours.
+/// The numbers of a tensor, each of which comes as 0 from beyond its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Numbers {
+    F16,
+    BF16,
+    F32,
+}
+
+impl Numbers {
+    /// Numbers of half precision.
+    pub(crate) fn half(bf16: bool) -> Numbers {
+        if bf16 { Numbers::BF16 } else { Numbers::F16 }
+    }
+}
+
+/// How a tensor lies in memory, and which part of it a copy takes. Dimensions begin with the innermost one, whose numbers
+/// are neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TensorMap {
-    /// bfloat16 rather than float16.
-    pub(crate) bf16: bool,
+    pub(crate) numbers: Numbers,
+    /// Whether packs of 16 bytes change places within lines of 128 bytes, by the line's number; the innermost side of a part
+    /// is no longer than a line then.
+    pub(crate) swizzled: bool,
     pub(crate) sizes: Vec<u64>,
     /// Bytes between neighbours along each dimension but the innermost. Multiples of 16.
     pub(crate) strides: Vec<u64>,
@@ -93,18 +110,26 @@ impl TensorMapFunctions {
     pub(super) fn encode(&self, map: &TensorMap, address: u64) -> Result<[u8; TENSOR_MAP_BYTES], Code> {
         /// `CU_TENSOR_MAP_DATA_TYPE_…`
         const FLOAT16: c_int = 6;
+        const FLOAT32: c_int = 7;
         const BFLOAT16: c_int = 9;
-        /// `CU_TENSOR_MAP_INTERLEAVE_NONE`, `…_SWIZZLE_128B`, `…_L2_PROMOTION_L2_256B`, `…_OOB_FILL_NONE`: zeros
-        /// beyond the end.
-        const FORM: [c_int; 4] = [0, 3, 3, 0];
+        /// `CU_TENSOR_MAP_SWIZZLE_NONE`, `…_SWIZZLE_128B`
+        const SWIZZLES: [c_int; 2] = [0, 3];
+        /// `CU_TENSOR_MAP_INTERLEAVE_NONE`, `…_L2_PROMOTION_L2_256B`, `…_OOB_FILL_NONE`: zeros beyond the end.
+        const FORM: [c_int; 3] = [0, 3, 0];
         /// `CUDA_ERROR_INVALID_VALUE`
         const INVALID_VALUE: Code = 1;
 
         let mut opaque = Opaque([0; TENSOR_MAP_BYTES]);
-        let (ty, rank) = (if map.bf16 { BFLOAT16 } else { FLOAT16 }, map.sizes.len());
+        let ty = match map.numbers {
+            Numbers::F16 => FLOAT16,
+            Numbers::BF16 => BFLOAT16,
+            Numbers::F32 => FLOAT32,
+        };
+        let rank = map.sizes.len();
         let (sizes, strides) = (map.sizes.as_ptr(), map.strides.as_ptr());
         let at: *const c_void = std::ptr::without_provenance(address as usize);
-        let [interleave, swizzle, promotion, fill] = FORM;
+        let [interleave, promotion, fill] = FORM;
+        let swizzle = SWIZZLES[usize::from(map.swizzled)];
         let whole = map.strides.len() + 1 == rank;
         let code = match &map.part {
             Part::Box(sides) if whole && sides.len() == rank => {

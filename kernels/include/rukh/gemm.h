@@ -173,20 +173,23 @@ DEVICE void finish(const GemmParams &p, const Tile &t, u32 row, u32 column, cons
 
 // For K in parts: leaves the COUNT sums of each work item, which `get` and `set` know by index, and adds all parts in
 // order where this workgroup is the last one to arrive at its tile; tells whether it is.
-template <class C, int COUNT, class Get, class Set>
-DEVICE bool add_up(const GemmParams &p, const Tile &t, Get get, Set set) {
+template <class C, int COUNT, u32 ITEMS = GROUP, class Get, class Set, class Arrives>
+DEVICE bool add_up(const GemmParams &p, const Tile &t, Get get, Set set, Arrives arrives) {
   u32 item = item_id();
-  C *tiles = (C *)p.partial + (u64)t.number * p.parts * COUNT * GROUP + item, *own = tiles + t.part * COUNT * GROUP;
+  C *tiles = (C *)p.partial + (u64)t.number * p.parts * COUNT * ITEMS + item, *own = tiles + t.part * COUNT * ITEMS;
 #pragma unroll
-  for (int i = 0; i < COUNT; i++) own[i * GROUP] = get(i);
-  if (!arrives_last((u32 *)p.arrived + t.number, p.parts)) return false;
+  for (int i = 0; i < COUNT; i++) own[i * ITEMS] = get(i);
+  if (!arrives((u32 *)p.arrived + t.number, p.parts)) return false;
 #pragma unroll
   for (int i = 0; i < COUNT; i++) set(i, (C)0);
 #pragma unroll 1
-  for (u32 part = 0; part < p.parts; part++, tiles += COUNT * GROUP)
+  for (u32 part = 0; part < p.parts; part++, tiles += COUNT * ITEMS)
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) set(i, get(i) + tiles[i * GROUP]);
+    for (int i = 0; i < COUNT; i++) set(i, get(i) + tiles[i * ITEMS]);
   return true;
+}
+template <class C, int COUNT, class Get, class Set> DEVICE bool add_up(const GemmParams &p, const Tile &t, Get get, Set set) {
+  return add_up<C, COUNT>(p, t, get, set, [](u32 *word, u32 all) __attribute__((always_inline)) { return arrives_last(word, all); });
 }
 
 // Adds the parts of a split K in order, one result a work item.

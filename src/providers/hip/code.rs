@@ -79,6 +79,14 @@ pub(super) fn gains_by_early_start(family: &str) -> bool {
     .any(|start| family.starts_with(start))
 }
 
+/// The families that the build embedded for a target.
+#[cfg(test)]
+pub(super) fn families_of(target: &str) -> Vec<&'static str> {
+    let place = TARGETS.iter().position(|known| *known == target);
+    let images = PACKS.iter().flat_map(|pack| pack.images).filter(|image| Some(image.place().1) == place);
+    images.map(|image| FAMILIES[image.place().0]).collect()
+}
+
 /// A family's code object (or PTX) for a target.
 pub(super) fn image(family: &str, target: &str) -> Result<Vec<u8>> {
     let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);

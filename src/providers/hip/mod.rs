@@ -25,6 +25,7 @@ mod kernel;
 mod launch;
 mod loss;
 mod map;
+mod modules;
 mod norm;
 mod options;
 mod order;

@@ -1,12 +1,10 @@
 //! The HIP provider on one device: loaded kernels, memory, streams.
 
-use std::collections::HashMap;
-use std::ffi::CStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result, Status, fail};
-use crate::hip::{Device, DeviceBacking, Function, Module, PinnedBacking, Platform, Runtime, Stream};
+use crate::hip::{Device, DeviceBacking, Function, PinnedBacking, Platform, Runtime, Stream};
 use crate::memory::device::allocator::DeviceAllocator;
 use crate::memory::device::config::{ArenaConfig, ExtendStrategy};
 use crate::memory::device::external::ExternalFunctions;
@@ -16,13 +14,12 @@ use crate::threads::Priority;
 use super::buffer::{DeviceBuffer, MemoryStream};
 use super::code;
 use super::fourier::plans::FourierPlans;
+use super::launch::KernelName;
+use super::modules::Modules;
 use super::options::HipOptions;
 use super::tuning::Tuner;
 use super::unit::{Unit, has_matrix_cores, has_mma_sync};
 use super::variables::dependent_launches;
-
-/// Kernels on a device, by family; loaded when a plan first needs them.
-pub(crate) type Modules = Mutex<HashMap<&'static str, Module>>;
 
 /// A device that runs nodes.
 pub(crate) struct Provider {
@@ -233,25 +230,10 @@ impl Provider {
         }
     }
 
-    /// A kernel of the embedded code, its module loaded when needed.
-    pub(super) fn function(
-        &self,
-        family: &'static str,
-        name: &CStr,
-        lds: u32,
-    ) -> std::result::Result<Function, OpError> {
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let load = || -> Result<Module> {
-            let dependent = self.dependent.unwrap_or_else(|| code::gains_by_early_start(family));
-            Ok(Module::load(&self.device, &code::image(family, self.target)?, dependent)?)
-        };
-        let module = match modules.entry(family) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(load().map_err(OpError::Failed)?)
-            }
-        };
-        module.function(name, lds).map_err(|e| OpError::Failed(e.into()))
+    /// A kernel of the embedded code, loaded when needed.
+    pub(super) fn function(&self, kernel: KernelName, lds: u32) -> std::result::Result<Function, OpError> {
+        let dependent = self.dependent.unwrap_or_else(|| code::gains_by_early_start(kernel.family));
+        self.modules.function(&self.device, self.target, kernel, lds, dependent).map_err(OpError::Failed)
     }
 
     /// Device memory for work on a stream; its content is unspecified.

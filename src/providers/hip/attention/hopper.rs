@@ -4,7 +4,7 @@ use std::mem::{offset_of, size_of};
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::hip::{Part, TENSOR_MAP_BYTES, TensorMap};
+use crate::hip::{Numbers, Part, TENSOR_MAP_BYTES, TensorMap};
 use crate::ops::OpError;
 use crate::tensor::ElementType;
 
@@ -133,7 +133,8 @@ impl Problem {
         let [batch, head, row] = heads.strides;
         let sizes = [heads.size, heads.rows, heads.heads, self.batch];
         TensorMap {
-            bf16: self.ty == ElementType::BF16,
+            numbers: Numbers::half(self.ty == ElementType::BF16),
+            swizzled: true,
             sizes: sizes.map(|n| n as u64).to_vec(),
             strides: [row, head, batch].map(|n| 2 * n as u64).to_vec(),
             part: Part::Box(vec![PANEL as u32, rows as u32, 1, 1]),

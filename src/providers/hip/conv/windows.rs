@@ -1,7 +1,7 @@
 //! Convolutions of images in NHWC on sm_90: products whose patches come by its engine for copies of tiles, which knows
 //! windows of an image (`kernels/include/rukh/tile_hopper.h`).
 
-use crate::hip::{Part, TensorMap};
+use crate::hip::{Numbers, Part, TensorMap};
 use crate::ops::window::Geometry;
 use crate::tensor::ElementType;
 
@@ -49,10 +49,11 @@ pub(super) fn copies(conv: Patches<'_>, rows: usize, columns: usize) -> Option<C
     let Product { m, n, .. } = *product;
     let positions: usize = g.output.iter().product();
     let (taps, tap_steps) = (kernel_y * kernel_x, channels.div_ceil(STEP));
-    let bf16 = ty == ElementType::BF16;
+    let numbers = Numbers::half(ty == ElementType::BF16);
     let bytes = |elements: usize| elements as u64 * 2;
     let image = TensorMap {
-        bf16,
+        numbers,
+        swizzled: true,
         // Taps of a line that were joined reach beyond their pixel.
         sizes: [pixel.max(channels), width, height, m / positions.max(1)].map(|n| n as u64).to_vec(),
         strides: vec![bytes(pixel), bytes(width * pixel), bytes(height * width * pixel)],
@@ -65,7 +66,8 @@ pub(super) fn copies(conv: Patches<'_>, rows: usize, columns: usize) -> Option<C
         },
     };
     let weight = TensorMap {
-        bf16,
+        numbers,
+        swizzled: true,
         sizes: [channels, taps, n * group].map(|n| n as u64).to_vec(),
         strides: vec![bytes(channels), bytes(taps * channels)],
         part: Part::Box(vec![STEP as u32, 1, columns as u32]),

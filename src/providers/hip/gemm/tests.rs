@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::ElementType;
 
-use super::super::testing::{both, both_in, small_integers as numbers};
+use super::super::testing::{both, both_in, provider, small_integers as numbers};
 
 const FLOATS: [ElementType; 4] = [ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::F64];
 
@@ -114,52 +114,70 @@ fn few_rows_by_columns() {
     }
 }
 
-/// Tiles of few rows on sm_90: each height of them, alone and shared by clusters, edges, steps of K that end early, weights
-/// whose rows or columns are contiguous, with all that results may have.
-#[test]
-fn few_rows_of_tiles() {
-    for ty in [ElementType::F16, ElementType::BF16] {
-        for (m, n, k) in [
-            (9, 72, 64),
-            (16, 768, 768),
-            (16, 4096, 1024),
-            (33, 200, 104),
-            (64, 1024, 1024),
-            (49, 512, 2304),
-            (100, 1544, 512),
-            (128, 768, 1536),
-            (197, 768, 320),
+/// Rows, columns and K of a product.
+type Sizes = (usize, usize, usize);
+
+/// Products with all that results may have, and weights whose rows or columns are contiguous.
+fn assert_all_forms(ty: ElementType, sizes: &[Sizes]) {
+    for &(m, n, k) in sizes {
+        for (trans_b, bias, residual, activation) in [
+            (0, false, false, ""),
+            (1, true, false, "Gelu"),
+            (0, true, true, "Relu"),
+            (1, false, true, "Silu"),
+            (0, true, false, "LeakyRelu"),
         ] {
-            for (trans_b, bias, residual, activation) in [
-                (0, false, false, ""),
-                (1, true, false, "Gelu"),
-                (0, true, true, "Relu"),
-                (1, false, true, "Silu"),
-                (0, true, false, "LeakyRelu"),
-            ] {
-                let given = |wanted: bool, shape: &[usize]| if wanted { numbers(ty, shape) } else { None };
-                let b = if trans_b == 1 { [n, k] } else { [k, n] };
-                let inputs =
-                    [numbers(ty, &[m, k]), numbers(ty, &b), given(bias, &[n]), given(residual, &[m, n])];
-                let attributes = [
-                    ("transB", Attribute::Int(trans_b)),
-                    ("alpha", Attribute::Float(0.0625)),
-                    ("activation", Attribute::String(activation.as_bytes().into())),
-                ];
-                let Some(out) = both_in("rukh", "MatMul", 1, &attributes, &inputs, 1) else { return };
-                out.assert_close(
-                    &format!("{ty} {m}x{n}x{k} {trans_b} {bias} {residual} {activation}"),
-                    tolerance(ty),
-                );
-            }
-        }
-        // Matrices of a stack, and one weight for all of them.
-        for (a, b) in [(&[3, 40, 128], &[3, 128, 136][..]), (&[3, 40, 128], &[128, 136])] {
-            let out =
-                both("MatMul", 13, &[], &[numbers(ty, a), numbers(ty, b)], 1).expect("there is a device");
-            out.assert_close(&format!("{ty} {a:?} {b:?}"), tolerance(ty));
+            let given = |wanted: bool, shape: &[usize]| if wanted { numbers(ty, shape) } else { None };
+            let b = if trans_b == 1 { [n, k] } else { [k, n] };
+            let inputs = [numbers(ty, &[m, k]), numbers(ty, &b), given(bias, &[n]), given(residual, &[m, n])];
+            let attributes = [
+                ("transB", Attribute::Int(trans_b)),
+                ("alpha", Attribute::Float(0.0625)),
+                ("activation", Attribute::String(activation.as_bytes().into())),
+            ];
+            let Some(out) = both_in("rukh", "MatMul", 1, &attributes, &inputs, 1) else { return };
+            out.assert_close(
+                &format!("{ty} {m}x{n}x{k} {trans_b} {bias} {residual} {activation}"),
+                tolerance(ty),
+            );
         }
     }
+    // Matrices of a stack, and one weight for all of them.
+    for (a, b) in [(&[3, 40, 128], &[3, 128, 136][..]), (&[3, 40, 128], &[128, 136])] {
+        let Some(out) = both("MatMul", 13, &[], &[numbers(ty, a), numbers(ty, b)], 1) else { return };
+        out.assert_close(&format!("{ty} {a:?} {b:?}"), tolerance(ty));
+    }
+}
+
+/// Tiles of few rows on sm_90: each height of them, alone and shared by clusters, edges, steps of K that end early.
+#[test]
+fn few_rows_of_tiles() {
+    let sizes = [
+        (9, 72, 64),
+        (16, 768, 768),
+        (16, 4096, 1024),
+        (33, 200, 104),
+        (64, 1024, 1024),
+        (49, 512, 2304),
+        (100, 1544, 512),
+        (128, 768, 1536),
+        (197, 768, 320),
+    ];
+    for ty in [ElementType::F16, ElementType::BF16] {
+        assert_all_forms(ty, &sizes);
+    }
+}
+
+/// Tiles of f32 on sm_90: whole and with edges, K in parts, steps that end early.
+#[test]
+fn tiles_of_single_precision() {
+    let mut sizes =
+        vec![(64, 64, 32), (200, 260, 100), (70, 1028, 512), (64, 512, 1024), (33, 100, 36), (130, 68, 200)];
+    // The large tile, which is chosen where many of them fill the device: too much for an emulated one, which lacks it.
+    if provider(&[]).is_some_and(|provider| provider.unit().wgmma) {
+        sizes.push((2040, 4092, 100));
+    }
+    assert_all_forms(ElementType::F32, &sizes);
 }
 
 #[test]

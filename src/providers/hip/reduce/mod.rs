@@ -49,6 +49,9 @@ const UNIT: usize = 8;
 const ALONE: usize = 32;
 const PIECE: usize = 8;
 
+/// Workgroups of light reductions for each processor, which has room for five of them on NVIDIA.
+const LIGHT_GROUPS: usize = 4;
+
 #[derive(Clone, Copy)]
 enum Kernel {
     Rows,
@@ -103,7 +106,12 @@ impl Reduction<'_> {
                 (Kernel::Columns, layout.outputs / row.max(1) * tiles, self.pieces(items))
             }
         };
-        let wanted = (MANY_GROUPS / groups.max(1)).clamp(1, pieces.max(1));
+        // Light ones all have room at the same time: a few that had to wait would take as long again as all the others.
+        let many = match self.is_light() {
+            true => MANY_GROUPS.min(LIGHT_GROUPS * plan.provider.unit().compute_units),
+            false => MANY_GROUPS,
+        };
+        let wanted = (many / groups.max(1)).clamp(1, pieces.max(1));
         // Whole units, so that those of every part start aligned.
         let chunk = layout.count.div_ceil(wanted).next_multiple_of(UNIT).max(UNIT);
         let splits = layout.count.div_ceil(chunk).max(1);
@@ -166,11 +174,12 @@ impl Reduction<'_> {
         (lanes, row.div_ceil(lanes * PACK))
     }
 
-    /// Work items for an output of the rows kernel: 64 elements each, fewer while that leaves a large
-    /// device idle.
+    /// Work items for an output of the rows kernel: 64 elements each, or 128 bytes of light ones, fewer while that leaves a
+    /// large device idle.
     fn team(&self) -> usize {
         let (outputs, count, most) = (self.layout.outputs, self.layout.count, GROUP as usize);
-        let mut team = power_of_two(count.div_ceil(64), most);
+        let each = if self.is_light() { 128 / self.from.1.size() } else { 64 };
+        let mut team = power_of_two(count.div_ceil(each), most);
         while outputs * team < MANY_GROUPS * most && team < power_of_two(count.div_ceil(PACK), most) {
             team *= 2;
         }

@@ -1,6 +1,6 @@
 //! How the engine for copies of tiles finds operands, residual and result.
 
-use crate::hip::{Part, TensorMap};
+use crate::hip::{Numbers, Part, TensorMap};
 use crate::tensor::ElementType;
 
 use super::super::product::{Matrix, Product};
@@ -31,7 +31,8 @@ pub(in super::super::super) fn plain_copies(
         // Of one matrix the last stride means nothing; it must be allowed all the same.
         let step = if step == 0 { stride * outer as i64 } else { step };
         packs.then(|| TensorMap {
-            bf16: ty == ElementType::BF16,
+            numbers: Numbers::half(ty == ElementType::BF16),
+            swizzled: true,
             sizes: vec![inner as u64, outer as u64, matrices as u64],
             strides: vec![stride as u64 * 2, step as u64 * 2],
             part: Part::Box(vec![part[0] as u32, part[1] as u32, 1]),
@@ -63,7 +64,8 @@ pub(super) fn row_copies(product: &Product, ty: ElementType) -> Option<(TensorMa
         // Of one matrix the last stride means nothing; it must be allowed all the same.
         let step = if step == 0 { row * m as i64 } else { step };
         (row > 0).then(|| TensorMap {
-            bf16: ty == ElementType::BF16,
+            numbers: Numbers::half(ty == ElementType::BF16),
+            swizzled: true,
             sizes: vec![n as u64, m as u64, matrices as u64],
             strides: vec![row as u64 * 2, step as u64 * 2],
             part: Part::Box(vec![STEP as u32, ROWS_OF_WAVE, 1]),

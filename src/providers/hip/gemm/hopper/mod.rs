@@ -1,8 +1,9 @@
-//! Products of half-precision matrices on sm_90, whose operands come by its engine for copies of tiles
-//! (`kernels/hopper_gemm_*.hip`).
+//! Products of matrices on sm_90, whose operands come by its engine for copies of tiles (`kernels/hopper_gemm_*.hip`): of
+//! half precision on matrix cores, and of f32.
 
 mod few;
 mod maps;
+mod single;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -119,8 +120,13 @@ pub(in super::super) struct Copies {
 
 /// Tiles with the parts of K that are best for each, the fastest first; none where the kernels do not take the product.
 pub(super) fn tiles(product: &Product, ty: ElementType, unit: Unit) -> Vec<(TileKernel, usize)> {
-    let known = unit.wgmma && unit.tensor_maps && takes(product, ty);
-    match known && plain_copies(product, ty, SIZES[0].sides()).is_some() {
+    if !(unit.wgmma && unit.tensor_maps) {
+        return Vec::new();
+    }
+    if ty == ElementType::F32 {
+        return fastest_first(single::timed(product, unit));
+    }
+    match takes(product, ty) && plain_copies(product, ty, SIZES[0].sides()).is_some() {
         true => {
             let mut found = timed(product, ty, product.k.div_ceil(STEP), unit);
             found.extend(few::timed(product, ty, unit));
@@ -194,6 +200,9 @@ pub(super) fn plan(
 ) -> Result<(), OpError> {
     if few::is_of_few(tile) {
         return few::plan(product, plan, ty, tile, otherwise);
+    }
+    if single::is_single(tile) {
+        return single::plan(product, plan, (tile, parts), otherwise);
     }
     let size = SIZES.iter().find(|size| (size.rows, size.columns) == (tile.rows, tile.columns));
     match size.and_then(|size| plain_copies(product, ty, size.sides())) {

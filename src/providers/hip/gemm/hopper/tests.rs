@@ -4,7 +4,7 @@ use super::super::super::launch::Operand;
 use super::super::Epilogue;
 use super::super::product::Axis;
 use super::*;
-use crate::hip::Part;
+use crate::hip::{Numbers, Part};
 use crate::ops::activation::Activation;
 
 fn product(m: usize, n: usize, k: usize) -> Product {
@@ -54,6 +54,27 @@ fn the_model_chooses_what_was_measured_to_be_fast() {
     }
 }
 
+/// The same for f32, of which parts of K are made where tiles are few.
+#[test]
+fn the_model_chooses_tiles_of_single_precision() {
+    for (m, n, k, best, parts) in [
+        (4096, 4096, 4096, "128x256", 1),
+        (4096, 768, 768, "64x64", 1),
+        (1024, 1024, 1024, "64x64", 1),
+        (128, 768, 768, "64x64", 4),
+        (512, 512, 512, "64x64", 2),
+    ] {
+        let (tile, wanted) = tiles(&product(m, n, k), ElementType::F32, Unit::HOPPER)[0];
+        let name = tile.kernel.name.to_str().unwrap().strip_prefix("gemm_f32_hopper_").unwrap();
+        assert_eq!((name, wanted), (best, parts), "{m}x{n}x{k}");
+    }
+    // Columns of B are taken four at a time.
+    let by_k = |n: usize| Product { b: Matrix::new(Operand::Input(1), 1, 64), ..product(64, n, 64) };
+    let name = tiles(&by_k(68), ElementType::F32, Unit::HOPPER)[0].0.kernel.name;
+    assert_eq!(name, c"gemm_f32_hopper_64x64_by_k");
+    assert!(tiles(&by_k(66), ElementType::F32, Unit::HOPPER).is_empty());
+}
+
 #[test]
 fn results_without_a_map_have_small_tiles() {
     let wide = |n: usize| Product { b: Matrix::new(Operand::Input(1), 1, 768), ..product(4096, n, 768) };
@@ -91,7 +112,7 @@ fn rows_are_copied_where_maps_can_say_it() {
     let added = Some(Matrix::new(Operand::Input(3), 72, 1));
     let several = Product { batch, residual: added, ..product(100, 72, 40) };
     let (out, residual) = row_copies(&several, ElementType::BF16).unwrap();
-    assert_eq!((out.sizes[2], residual.unwrap().sizes[2], out.bf16), (3, 1, true));
+    assert_eq!((out.sizes[2], residual.unwrap().sizes[2], out.numbers), (3, 1, Numbers::BF16));
     let row = Some(Matrix::new(Operand::Input(3), 0, 1));
     assert!(row_copies(&Product { residual: row, ..product(100, 72, 40) }, ElementType::F16).is_none());
     assert!(row_copies(&product(100, 71, 40), ElementType::F16).is_none());
@@ -120,7 +141,7 @@ fn what_packs_cannot_hold_is_left_to_others() {
         change(&mut product);
         assert_eq!(!tiles(&product, ty, Unit::HOPPER).is_empty(), taken, "case {i}");
     }
-    assert!(tiles(&product(64, 64, 64), ElementType::F32, Unit::HOPPER).is_empty());
+    assert!(tiles(&product(64, 64, 64), ElementType::F64, Unit::HOPPER).is_empty());
     assert!(tiles(&product(64, 64, 64), ty, Unit { tensor_maps: false, ..Unit::HOPPER }).is_empty());
 }
 
@@ -133,5 +154,5 @@ fn maps_say_how_operands_lie() {
     assert_eq!((&a.sizes[..], &a.strides[..]), (&[40, 100, 3][..], &[80, 8000][..]));
     assert_eq!((&b.sizes[..], &b.strides[..]), (&[72, 40, 1][..], &[144, 5760][..]));
     assert_eq!((&a.part, &b.part), (&Part::Box(vec![64, 64, 1]), &Part::Box(vec![64, 64, 1])));
-    assert_eq!((copies.next, copies.steps, a.bf16), ([1, 0], 1, true));
+    assert_eq!((copies.next, copies.steps, a.numbers), ([1, 0], 1, Numbers::BF16));
 }
