@@ -222,6 +222,7 @@ def memory_bound(case: Case, arguments: argparse.Namespace) -> None:
     for _ in range(arguments.rounds):
         for who, call in calls.items():
             source.sum()
+            torch.cuda.synchronize()
             seen = [k for k in kernels(call) if not k[0].startswith(("Memcpy HtoD", "Memcpy DtoH", "Memset"))]
             assert seen, f"no kernel of {who}"
             times[who].append(sum(t for _, t in seen))
