@@ -31,6 +31,7 @@ const MOST: usize = 64 * 1024;
 const SIDE: usize = 16;
 
 /// What depends on shapes. Pairs are of rows and columns.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 pub(crate) struct Nchw8c {
     image: [usize; 2],
     output: [usize; 2],
@@ -48,6 +49,7 @@ pub(crate) struct Nchw8c {
 }
 
 /// What becomes of the images of a batch.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 pub(crate) struct Nchw8cOutputs<'a> {
     pub(crate) images: usize,
     pub(crate) channels: usize,
