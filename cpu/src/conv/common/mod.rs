@@ -3,6 +3,8 @@
 
 pub(crate) mod activation;
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 pub(crate) mod blocks;
 pub(crate) mod epilogue;

@@ -10,8 +10,9 @@ use crate::loops::parallel::Parts;
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
 use crate::ops::window::Geometry;
-use crate::tensor::{TensorView, TensorViewMut};
+use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
+use super::nchw8c::{self, Nchw8c, Nchw8cOutputs};
 use super::nchw16c::{Nchw16c, Nchw16cElement, Nchw16cImages, nchw16c_kernels};
 
 /// Makes the kernel of a node; `None` for other convolutions than depthwise ones of such images.
@@ -24,7 +25,8 @@ pub(crate) fn build<T: Depthwise>(node: &NodeContext<'_>) -> Result<Option<Box<d
     let kernels: Vec<f32> = stored.slice::<T>().iter().map(|x| x.load()).collect();
     let nchw16c = (shape[0] == op.group).then(|| nchw16c_kernels(&kernels, shape[2..].iter().product()));
     let kernels = if T::SAME { Vec::new() } else { kernels };
-    Ok(Some(Box::new(DepthwiseConv::<T> { op: op.clone(), kernels, nchw16c, _element: PhantomData })))
+    let (op, threads) = (op.clone(), node.pool.threads());
+    Ok(Some(Box::new(DepthwiseConv::<T> { op, kernels, nchw16c, threads, _element: PhantomData })))
 }
 
 /// Elements of images that a depthwise convolution can read, which it computes in `f32`.
@@ -55,6 +57,7 @@ struct DepthwiseConv<T> {
     kernels: Vec<f32>,
     /// The same for sixteen channels at a time, where each has one output.
     nchw16c: Option<Vec<f32>>,
+    threads: usize,
     _element: PhantomData<fn(T)>,
 }
 
@@ -62,6 +65,8 @@ struct DepthwiseConv<T> {
 enum State<P> {
     /// Sixteen channels at a time. Not with a residual, which would have to be transposed as well.
     Nchw16c(Nchw16c),
+    /// The same in `f32` with AVX2.
+    Nchw8c(Nchw8c),
     /// One channel at a time.
     Planes(P),
     General(im2col::State),
@@ -72,14 +77,39 @@ impl<T: Depthwise> DepthwiseConv<T> {
     fn state(&self, x: &[usize], w: &[usize], residual: bool) -> Result<State<T::Planes>, OpError> {
         let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
         if !x.contains(&0) && !w.contains(&0) {
-            if let Some(way) = Nchw16c::new::<T>(&geometry).filter(|_| self.nchw16c.is_some() && !residual) {
-                return Ok(State::Nchw16c(way));
+            if self.nchw16c.is_some() && !residual {
+                if let Some(way) = Nchw16c::new::<T>(&geometry) {
+                    return Ok(State::Nchw16c(way));
+                }
+                if let Some(way) = self.nchw8c(&geometry, x) {
+                    return Ok(State::Nchw8c(way));
+                }
             }
             if let Some(planes) = T::planes(&geometry) {
                 return Ok(State::Planes(planes));
             }
         }
         Ok(State::General(im2col::State::new(&self.op, x, w)?))
+    }
+
+    fn nchw8c(&self, g: &Geometry, x: &[usize]) -> Option<Nchw8c> {
+        let way = || Nchw8c::new(g, x[1], x[0], self.threads);
+        if T::TYPE == ElementType::F32 && nchw8c::available() { way().filter(Nchw8c::pays_off) } else { None }
+    }
+
+    fn in_nchw8c(
+        &self,
+        cx: &KernelContext<'_>,
+        way: &Nchw8c,
+        kernels: &[f32],
+        inputs: &[Option<TensorView<'_>>],
+        outputs: &mut [Option<TensorViewMut<'_>>],
+    ) {
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return };
+        let bias = inputs.get(2).copied().flatten().map(|input| input.slice::<f32>());
+        let (images, channels, activation) = (x.shape()[0], x.shape()[1], self.op.activation);
+        let (x, out) = (x.slice::<f32>(), &Parts::new(y.slice::<f32>()));
+        way.convolve_planes(cx.pool, x, &Nchw8cOutputs { images, channels, kernels, bias, activation, out });
     }
 
     fn nchw16c(
@@ -123,9 +153,10 @@ impl<T: Depthwise> Kernel for DepthwiseConv<T> {
     ) -> Result<(), OpError> {
         match (cx.state::<State<T::Planes>>(), &self.nchw16c) {
             (State::Nchw16c(way), Some(kernels)) => self.nchw16c(cx, way, kernels, inputs, outputs),
+            (State::Nchw8c(way), Some(kernels)) => self.in_nchw8c(cx, way, kernels, inputs, outputs),
             (State::Planes(planes), _) => T::convolve(cx, &self.op, planes, &self.kernels, inputs, outputs),
             (State::General(state), _) => im2col::convolve::<T>(cx, &self.op, state, None, inputs, outputs),
-            (State::Nchw16c(_), None) => {}
+            (State::Nchw16c(_) | State::Nchw8c(_), None) => {}
         }
         Ok(())
     }

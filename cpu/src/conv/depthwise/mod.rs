@@ -4,6 +4,7 @@ mod conv_bf16;
 mod conv_f32;
 mod kernel;
 pub(crate) mod nchw16c;
+pub(crate) mod nchw8c;
 pub(crate) mod plane;
 pub(crate) mod square;
 

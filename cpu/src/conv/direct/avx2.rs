@@ -32,11 +32,12 @@ impl Operands<'_> {
     }
 }
 
-/// Where rows of sums go that are outputs but for a bias, and maybe the larger of them and 0.
+/// Where rows of sums go that are outputs but for a bias, maybe what is added, and maybe the larger of them and 0.
 #[derive(Clone, Copy)]
 pub(super) struct Outputs {
-    /// The rows.
+    /// The rows, and those that are added.
     pub(super) to: [*mut f32; ROWS],
+    pub(super) residual: Option<[*const f32; ROWS]>,
     pub(super) bias: [f32; ROWS],
     pub(super) relu: bool,
 }
@@ -45,18 +46,23 @@ pub(super) struct Outputs {
 /// where sums are short.
 ///
 /// # Safety
-/// As of `product`, with whole vectors; outputs have room for rows of them, which nobody else reads or writes.
+/// As of `product`, with whole vectors; outputs have room for rows of them, which nobody else reads or writes, and as much is
+/// added.
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn outputs<const V: usize>(of: Operands<'_>, Outputs { to, bias, relu }: Outputs) {
+pub(super) unsafe fn outputs<const V: usize>(of: Operands<'_>, outputs: Outputs) {
+    let Outputs { to, residual, bias, relu } = outputs;
     assert!(of.has_weights() && of.last == LEN);
     // SAFETY: as the caller promises.
     unsafe {
         let sums = sums::<V>(of);
-        for ((sums, to), bias) in sums.into_iter().zip(to).zip(bias) {
+        for (r, ((sums, to), bias)) in sums.into_iter().zip(to).zip(bias).enumerate() {
             let bias = _mm256_set1_ps(bias);
             for (v, sum) in sums.into_iter().enumerate() {
                 let mut x = _mm256_add_ps(sum, bias);
+                if let Some(residual) = residual {
+                    x = _mm256_add_ps(x, _mm256_loadu_ps(residual[r].add(v * LEN)));
+                }
                 if relu {
                     // The operands in this order let NaN through.
                     x = _mm256_max_ps(_mm256_setzero_ps(), x);

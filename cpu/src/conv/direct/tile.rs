@@ -200,9 +200,9 @@ impl Tile<'_> {
             weights_ahead: AHEAD,
             last,
         };
-        let relu = to.and_then(|(epilogue, ..)| match (epilogue.residual, epilogue.activation) {
-            (None, Activation::Identity) => Some(false),
-            (None, Activation::Relu) => Some(true),
+        let relu = to.and_then(|(epilogue, ..)| match epilogue.activation {
+            Activation::Identity => Some(false),
+            Activation::Relu => Some(true),
             _ => None,
         });
         if let (Some((epilogue, row, column)), Some(relu), 2..) = (to, relu, V) {
@@ -214,6 +214,10 @@ impl Tile<'_> {
                     to: std::array::from_fn(|r| {
                         let at = at + r * epilogue.columns;
                         epilogue.out.get(at..at + V * len).as_mut_ptr()
+                    }),
+                    residual: epilogue.residual.map(|residual| {
+                        let row = |r| residual[at + r * epilogue.columns..][..V * len].as_ptr();
+                        std::array::from_fn(row)
                     }),
                     bias: std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
                     relu,

@@ -2,13 +2,23 @@
 
 use std::ops::Range;
 
+#[cfg(target_arch = "x86_64")]
+use rten_simd::isa::Avx2Isa;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
 use super::part::Part;
+#[cfg(target_arch = "x86_64")]
+use crate::conv::common::avx2::Turned;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Segments};
 use crate::conv::common::masks::{LONGEST, Masks};
+#[cfg(target_arch = "x86_64")]
+use crate::gemm::VECTOR;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::{has_avx2, has_avx512};
+#[cfg(target_arch = "x86_64")]
+use crate::loops::avx2::LEN;
 use crate::loops::parallel::Parts;
 use crate::loops::transpose;
 
@@ -145,6 +155,10 @@ impl SimdOp for Outputs<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
+        #[cfg(target_arch = "x86_64")]
+        if isa.f32().len() == LEN && self.turned() {
+            return;
+        }
         let Outputs { sums, lanes, rows, start, epilogue } = self;
         let (len, masks) = (isa.f32().len(), Masks::new(isa));
         let mut segments = Segments::NONE;
@@ -167,5 +181,35 @@ impl SimdOp for Outputs<'_> {
             segments.set(Lines::whole(epilogue.columns), start, columns, len);
             epilogue.rows(isa, &masks, &turned, TRANSPOSED, rows.clone(), &segments);
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Outputs<'_> {
+    /// The same with AVX2, where nothing is added; tells whether it was done.
+    fn turned(&self) -> bool {
+        let &Outputs { sums, lanes, ref rows, start, epilogue } = self;
+        let isa = Avx2Isa::new().filter(|_| has_avx2() && !has_avx512());
+        let Some(isa) = isa.filter(|_| epilogue.residual.is_none() && !sums.is_empty()) else { return false };
+        let mut bias = [0.0; VECTOR];
+        if let Some(all) = epilogue.bias {
+            bias[..rows.len()].copy_from_slice(&all[rows.clone()]);
+        }
+        let turned = Turned {
+            out: epilogue.out,
+            at: epilogue.start + rows.start * epilogue.columns + start,
+            plane: epilogue.columns,
+            channels: rows.len(),
+            bias,
+            activation: epilogue.activation,
+        };
+        // SAFETY: such a value is there where the processor has AVX2 and FMA; each output is computed once.
+        unsafe {
+            match lanes {
+                LEN => turned.store::<1>(isa, sums),
+                _ => turned.store::<2>(isa, sums),
+            }
+        }
+        true
     }
 }

@@ -335,7 +335,14 @@ fn a_pair_is_two_convolutions() {
     ] {
         let tensor = |shape: &[usize]| t(shape, &ramp::<f32>(shape.iter().product()));
         let (w1, w2, bias) = (tensor(&[m, x[1], 1, 1]), tensor(&[m, 1, kernel, kernel]), tensor(&[m]));
-        let relu = |name| (name, Attribute::String(b"Relu".to_vec()));
+        // One that vectors have a form for, and one that they have not.
+        let function = |name, params| match m % 2 {
+            0 => vec![(name, Attribute::String(b"Relu".to_vec()))],
+            _ => vec![
+                (name, Attribute::String(b"Affine".to_vec())),
+                (params, Attribute::Floats(vec![2.0, 1.0])),
+            ],
+        };
         let window = [
             ("kernel_shape", ints(&[kernel as i64; 2])),
             ("strides", ints(&[stride; 2])),
@@ -346,9 +353,10 @@ fn a_pair_is_two_convolutions() {
             let inputs = [x, w.clone(), bias.clone()];
             run_constant("com.microsoft", "FusedConv", 1, attributes, &inputs, &[1], 1).unwrap().remove(0)
         };
-        let between = conv(tensor(&x), &w1, &[relu("activation")]);
+        let between = conv(tensor(&x), &w1, &function("activation", "activation_params"));
         let want = elements::<f32>(&conv(Some(between), &w2, &window));
-        let attributes = [&window[..], &[relu("first_activation")]].concat();
+        let first = function("first_activation", "first_activation_params");
+        let attributes = [&window[..], &first].concat();
         let inputs = [tensor(&x), w1, bias.clone(), w2, bias.clone()];
         for constants in [&[][..], &[1, 3]] {
             let out = run_constant("rukh", "ConvPair", 1, &attributes, &inputs, constants, 1).unwrap();

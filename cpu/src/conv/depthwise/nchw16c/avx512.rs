@@ -2,11 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::store_avx2;
 use super::{Nchw16c, Nchw16cElement, TRANSPOSED};
 use crate::conv::common::avx512::{Function, with_function};
 use crate::gemm::{Bf16Pair, DotGroup, VECTOR};
-use crate::isa::{has_avx2, has_avx512};
+use crate::isa::has_avx512;
 use crate::ops::activation::Activation;
 use crate::tensor::bf16;
 
@@ -82,39 +81,24 @@ impl Nchw16c {
 
 impl Nchw16cElement for f32 {
     fn available() -> bool {
-        has_avx2()
+        has_avx512()
     }
 
     fn pays_off(lanes: &Nchw16c) -> bool {
         let ([_, width], taps) = (lanes.output, lanes.kernel[0] * lanes.kernel[1]);
-        match has_avx512() {
-            // With 7 × 7 on lines of 56, and dilated, 2.9 and 1.7 times as fast as a channel at a time, which copies there; on
-            // short lines 0.95 to 2.7 times, with 3 × 3 and 5 × 5 on others 0.5 to 0.9.
-            true => width <= 16 || taps > 25 || lanes.dilations != [1, 1],
-            // Masks at the edges cost more there, and larger kernels do not fit into registers: measured 1.1 to 19 times
-            // as fast as a channel at a time, but 0.4 to 0.9 with 3 × 3 on longer lines.
-            false => width <= 8 || taps > 9 || lanes.dilations != [1, 1],
-        }
+        // With 7 × 7 on lines of 56, and dilated, 2.9 and 1.7 times as fast as a channel at a time, which copies there; on
+        // short lines 0.95 to 2.7 times, with 3 × 3 and 5 × 5 on others 0.5 to 0.9.
+        width <= 16 || taps > 25 || lanes.dilations != [1, 1]
     }
 
     unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[f32]; VECTOR], image: &mut [f32]) {
-        // SAFETY: as the caller promises, there is one of both.
-        unsafe {
-            match has_avx512() {
-                true => lanes.load_avx512(from, image),
-                false => lanes.load_avx2(from, image),
-            }
-        }
+        // SAFETY: as the caller promises.
+        unsafe { lanes.load_avx512(from, image) };
     }
 
     unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
         // SAFETY: as above.
-        unsafe {
-            match has_avx512() {
-                true => with_function!(activation, f => store(f, sums, count, to)),
-                false => store_avx2(activation, sums, count, to),
-            }
-        }
+        unsafe { with_function!(activation, f => store(f, sums, count, to)) };
     }
 }
 

@@ -3,15 +3,11 @@
 //! with what lies around the image as zeros, and their outputs transposed back.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
 
 use std::ops::Range;
 
 use crate::gemm::VECTOR;
-#[cfg(target_arch = "x86_64")]
-use crate::isa::has_avx512;
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
 use crate::ops::activation::Activation;
@@ -217,10 +213,10 @@ impl Nchw16c {
 
 #[cfg(target_arch = "x86_64")]
 impl Nchw16c {
-    /// Writes the sums of output lines to `sums`, with the vectors that there are.
+    /// Writes the sums of output lines to `sums`.
     ///
     /// # Safety
-    /// The processor has AVX2 and FMA.
+    /// The processor has AVX512F.
     unsafe fn multiply<const S: usize>(
         &self,
         lines: usize,
@@ -238,12 +234,7 @@ impl Nchw16c {
                 && sums.len() >= lines * self.output[1] * VECTOR
         );
         // SAFETY: extents are asserted; the processor has what is asked for.
-        unsafe {
-            match has_avx512() {
-                true => self.multiply_avx512::<S>(lines, image, kernel, bias, sums),
-                false => self.multiply_avx2::<S>(lines, image, kernel, bias, sums),
-            }
-        }
+        unsafe { self.multiply_avx512::<S>(lines, image, kernel, bias, sums) };
     }
 
     /// Where the first of the positions of `from` goes. Asserts that there is room for all.

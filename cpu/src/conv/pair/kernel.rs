@@ -1,17 +1,19 @@
-//! A pointwise convolution and the depthwise one of what it gives, in `f32`: for some lines of the output and some
-//! channels at a time, so that what lies between the two stays in a processor's own cache.
+//! The kernel of a node.
 
 use std::ops::Range;
 
-use super::common::blocks::GRAIN;
-use super::common::epilogue::F32Epilogue;
-use super::common::lines::Lines;
-use super::common::partition::Part;
-use super::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
-use super::depthwise::plane::{OutputPlanes, PlaneLayout};
-use super::direct::panels::{Panels, panel_rows};
-use super::direct::products::Products;
-use super::direct::tile::Block;
+#[cfg(target_arch = "x86_64")]
+use super::product::Product;
+use crate::conv::common::blocks::GRAIN;
+use crate::conv::common::epilogue::F32Epilogue;
+use crate::conv::common::lines::Lines;
+use crate::conv::common::partition::Part;
+use crate::conv::depthwise::nchw8c::{self, Nchw8c, Nchw8cOutputs};
+use crate::conv::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
+use crate::conv::depthwise::plane::{OutputPlanes, PlaneLayout};
+use crate::conv::direct::panels::{Panels, panel_rows};
+use crate::conv::direct::products::Products;
+use crate::conv::direct::tile::Block;
 use crate::gemm::VECTOR;
 use crate::isa::Dispatch;
 use crate::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
@@ -35,14 +37,21 @@ struct PairConv {
     threads: usize,
 }
 
-/// The first weight, packed, and the second, for sixteen channels at a time.
+/// The first weight, packed, and the second, for sixteen channels at a time. Where both are computed with channels in lanes,
+/// panels have sixteen rows.
 struct PairWeights {
     panels: Panels,
     nchw16c: Vec<f32>,
 }
 
 /// What depends on shapes.
-struct State {
+enum State {
+    /// With channels in lanes from the product on: nothing is transposed in between.
+    Nchw8c(Nchw8c),
+    Planes(PlanesState),
+}
+
+struct PlanesState {
     /// Positions of the image, and of the output.
     area: usize,
     columns: usize,
@@ -72,8 +81,9 @@ impl PairWeights {
     fn new([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> Self {
         let (m, k) = (w1.shape()[0], w1.shape()[1]);
         let taps = w2.shape()[2..].iter().product();
+        let rows = if nchw8c::available() { VECTOR } else { panel_rows() };
         PairWeights {
-            panels: Panels::new(w1.slice::<f32>(), panel_rows(), 1, m, k, packing),
+            panels: Panels::new(w1.slice::<f32>(), rows, 1, m, k, packing),
             nchw16c: nchw16c_kernels(w2.slice::<f32>(), taps),
         }
     }
@@ -96,6 +106,13 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
 
 impl PairConv {
     fn state(&self, g: &Geometry, images: usize, channels: usize) -> Option<State> {
+        if nchw8c::available() {
+            return Nchw8c::new(g, self.op.second.group, images, self.threads).map(State::Nchw8c);
+        }
+        self.planes(g, images, channels).map(State::Planes)
+    }
+
+    fn planes(&self, g: &Geometry, images: usize, channels: usize) -> Option<PlanesState> {
         let (area, columns) = (g.input.iter().product::<usize>(), g.output.iter().product());
         let taps = (0..channels).map(|c| c * area).collect();
         let bands = match Nchw16c::new::<f32>(g) {
@@ -106,7 +123,7 @@ impl PairConv {
         // Several blocks for each thread.
         let most = self.op.second.group.div_ceil(4 * self.threads).next_multiple_of(VECTOR);
         let rows = (ELEMENTS / longest.max(1) / VECTOR * VECTOR).clamp(VECTOR, most);
-        Some(State { area, columns, taps, bands, longest, rows })
+        Some(PlanesState { area, columns, taps, bands, longest, rows })
     }
 
     /// `None` for windows that `ConvPair` does not allow.
@@ -167,22 +184,52 @@ impl Kernel for PairConv {
             _ => return Ok(()),
         };
         let bias = |i: usize| inputs.get(i).copied().flatten().map(|bias| bias.slice::<f32>());
-        let pair = Pair {
-            op: &self.op,
-            weights,
-            kernels: w2.slice::<f32>(),
-            bias: [bias(2), bias(4)],
-            state: cx.state::<State>(),
-            x: x.slice::<f32>(),
-            out: &Parts::new(y.slice::<f32>()),
-        };
-        pair.convolve(cx, x.shape()[0]);
+        let (bias, out) = ([bias(2), bias(4)], &Parts::new(y.slice::<f32>()));
+        let (shape, op, kernels) = (x.shape(), &self.op, w2.slice::<f32>());
+        let x = x.slice::<f32>();
+        match cx.state::<State>() {
+            State::Nchw8c(way) => in_lanes(cx, op, weights, way, (x, shape), bias, out),
+            State::Planes(state) => Pair { op, weights, kernels, bias, state, x, out }.convolve(cx, shape[0]),
+        }
         if cx.cancelled() { Err(OpError::Cancelled) } else { Ok(()) }
     }
 
     fn consumes(&self, input: usize) -> bool {
         input == 1 && self.weights.is_some()
     }
+}
+
+/// Both with channels in lanes.
+#[cfg(target_arch = "x86_64")]
+fn in_lanes(
+    cx: &KernelContext<'_>,
+    op: &ConvPair,
+    weights: &PairWeights,
+    way: &Nchw8c,
+    (x, shape): (&[f32], &[usize]),
+    bias: [Option<&[f32]>; 2],
+    out: &Parts<'_, f32>,
+) {
+    let (images, channels, width) = (shape[0], shape[1], shape[3]);
+    let PairWeights { panels, nchw16c: kernels } = weights;
+    let (area, activation) = (shape[2] * width, op.first);
+    let product = Product { x, channels, area, width, panels, bias: bias[0], activation };
+    let (bias, activation) = (bias[1], op.second.activation);
+    let outputs = Nchw8cOutputs { images, channels: op.second.group, kernels, bias, activation, out };
+    way.convolve(cx.pool, &product, channels, &outputs);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn in_lanes(
+    _: &KernelContext<'_>,
+    _: &ConvPair,
+    _: &PairWeights,
+    _: &Nchw8c,
+    _: (&[f32], &[usize]),
+    _: [Option<&[f32]>; 2],
+    _: &Parts<'_, f32>,
+) {
+    unreachable!("`nchw8c::available` tells that there are no such vectors");
 }
 
 /// One run.
@@ -192,14 +239,14 @@ struct Pair<'a> {
     /// The second weight as it is.
     kernels: &'a [f32],
     bias: [Option<&'a [f32]>; 2],
-    state: &'a State,
+    state: &'a PlanesState,
     x: &'a [f32],
     out: &'a Parts<'a, f32>,
 }
 
 impl Pair<'_> {
     fn convolve(&self, cx: &KernelContext<'_>, images: usize) {
-        let &State { ref taps, ref bands, longest, rows, .. } = self.state;
+        let &PlanesState { ref taps, ref bands, longest, rows, .. } = self.state;
         let blocks = self.op.second.group.div_ceil(rows);
         let (mut zeros, mut nchw16c) = (0, [0, 0]);
         for band in bands {
@@ -235,7 +282,7 @@ impl Pair<'_> {
         zeros: &mut [f32],
         nchw16c_scratch: [&mut [f32]; 2],
     ) {
-        let &State { area, columns, ref taps, rows, .. } = self.state;
+        let &PlanesState { area, columns, ref taps, rows, .. } = self.state;
         let (Band { way, positions, before }, m) = (band, self.op.second.group);
         let (rows, count) = (block * rows..((block + 1) * rows).min(m), positions.len());
         let between = &mut between[..rows.len() * count];
