@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp, SimdUnaryOp};
 
+use crate::loops::store::store_first;
 use crate::ops::OpError;
 use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
@@ -110,7 +111,8 @@ impl<Op: SimdUnaryOp<f32>> SimdOp for Vectors<'_, Op> {
             }
             if whole < len {
                 let mask = ops.first_n_mask(len - whole);
-                ops.store_ptr_mask(f.eval(isa, ops.load_ptr_mask(x.add(whole), mask)), y.add(whole), mask);
+                let last = f.eval(isa, ops.load_ptr_mask(x.add(whole), mask));
+                store_first(isa, last, y.add(whole), len - whole, mask);
             }
         }
     }

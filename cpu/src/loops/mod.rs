@@ -22,6 +22,7 @@ pub(super) mod sample;
 pub(super) mod scratch;
 pub(super) mod simd;
 pub(super) mod statistics;
+pub(super) mod store;
 pub(super) mod strided;
 pub(super) mod transpose;
 pub(super) mod vector;

@@ -1,5 +1,6 @@
 //! Functions over vectors of f32: the error function, GELU, and what exponentials are made of.
 
+use crate::loops::store::store_first;
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
 use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
@@ -180,7 +181,7 @@ impl SimdOp for Exponentials<'_> {
             unsafe {
                 let x = ops.load_ptr_mask(scores.as_ptr(), mask);
                 let y = exp_below_zero(isa, ops.sub(x, largest));
-                ops.store_ptr_mask(y, scores.as_mut_ptr(), mask);
+                store_first(isa, y, scores.as_mut_ptr(), scores.len(), mask);
                 sums[0] = ops.add(sums[0], ops.select(y, ops.zero(), mask));
             }
         }

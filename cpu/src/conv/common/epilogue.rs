@@ -10,6 +10,7 @@ use super::activation::{activate_rest, with_activation};
 use super::lines::Segments;
 use super::masks::Masks;
 use crate::loops::parallel::Parts;
+use crate::loops::store::store_first;
 use crate::ops::activation::Activation;
 use crate::tensor::TensorView;
 
@@ -164,7 +165,8 @@ impl<'a> F32Epilogue<'a> {
         let bias = bias.map(|bias| ops.splat(bias));
         let residual = self.residual.map(|residual| &residual[at..at + out.len()]);
         for i in (0..out.len()).step_by(ops.len()) {
-            let mask = masks.first(ops.len().min(out.len() - i));
+            let count = ops.len().min(out.len() - i);
+            let mask = masks.first(count);
             // SAFETY: the mask has no more elements than are left in any of them.
             unsafe {
                 let mut x = ops.load_ptr_mask(sums.add(i), mask);
@@ -174,7 +176,7 @@ impl<'a> F32Epilogue<'a> {
                 if let Some(residual) = residual {
                     x = ops.add(x, ops.load_ptr_mask(residual[i..].as_ptr(), mask));
                 }
-                ops.store_ptr_mask(f.eval(isa, x), out[i..].as_mut_ptr(), mask);
+                store_first(isa, f.eval(isa, x), out[i..].as_mut_ptr(), count, mask);
             }
         }
         activate_rest(self.activation, out);
@@ -221,6 +223,7 @@ impl<'a> F32Epilogue<'a> {
                             Some(residual) => ops.add(x, ops.load_ptr_mask(residual.add(to), mask)),
                             None => x,
                         };
+                        // Lengths change from segment to segment: choosing parts would cost what the mask does.
                         ops.store_ptr_mask(f.eval(isa, x), out.add(to), mask);
                     }
                 }

@@ -15,6 +15,7 @@ use super::lines::Lines;
 use super::masks::Masks;
 use crate::isa::Dispatch;
 use crate::loops::parallel::{GRAIN, split_mut};
+use crate::loops::store::store_first;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
 
@@ -230,7 +231,7 @@ fn copy_line<I: Isa>(isa: I, masks: &Masks<I>, image: &[f32], start: usize, stri
                 // SAFETY: the mask has as many elements as are left in both.
                 unsafe {
                     let x = ops.load_ptr_mask(from[whole..].as_ptr(), mask);
-                    ops.store_ptr_mask(x, to[whole..].as_mut_ptr(), mask);
+                    store_first(isa, x, to[whole..].as_mut_ptr(), count - whole, mask);
                 }
             }
         }

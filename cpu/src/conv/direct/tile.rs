@@ -104,8 +104,15 @@ impl Block<'_> {
                     let count = width.min(strip.end - start);
                     let at = start - self.origin;
                     let reach = reach(last, at, count, self.planes.len());
-                    segments.set(self.lines, start, count, len);
-                    let to = segments.contiguous(len).filter(|_| rows.len() == R);
+                    // Without gaps nothing need be looked up, which took as long as 20 steps of a tile.
+                    let whole = self.lines.line == self.lines.pitch && count.is_multiple_of(len);
+                    let to = if whole {
+                        Some(start)
+                    } else {
+                        segments.set(self.lines, start, count, len);
+                        segments.contiguous(len)
+                    };
+                    let to = to.filter(|_| rows.len() == R);
                     let to = to.map(|column| (&self.epilogue, row, column));
                     let (taps, planes) = (self.taps, self.planes);
                     let tile = Tile { panel, taps, planes, start: at, count, reach, ahead, to };
@@ -115,6 +122,7 @@ impl Block<'_> {
                         _ => tile.compute::<I, R, VECTORS>(isa, &mut sums),
                     };
                     if !written {
+                        segments.set(self.lines, start, count, len);
                         let width = count.next_multiple_of(len);
                         self.epilogue.rows(isa, &masks, &sums.0, width, rows.clone(), &segments);
                     }

@@ -8,6 +8,7 @@ use rten_simd::{Isa, SimdOp};
 use super::tiling::{TileSize, Tiling, times};
 use crate::conv::common::masks::{LONGEST, Masks};
 use crate::loops::parallel::Parts;
+use crate::loops::store::store_first;
 
 /// Transforms the tiles of some channels.
 pub(crate) struct InputTransform<'a> {
@@ -87,7 +88,7 @@ impl InputTransform<'_> {
                         // elements as the slice.
                         unsafe {
                             let out = transformed.get(at..at + len);
-                            ops.store_ptr_mask(number, out.as_mut_ptr(), masks.first(len));
+                            store_first(isa, number, out.as_mut_ptr(), len, masks.first(len));
                         }
                     }
                 }

@@ -14,6 +14,7 @@ use crate::isa::Dispatch;
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Piece;
 use crate::loops::simd::{Loop, vector_len, widest};
+use crate::loops::store::store_first;
 
 /// Vectors of a panel; the last panel may have fewer.
 const VECTORS: usize = 3;
@@ -210,13 +211,19 @@ impl Blocks<'_> {
     #[inline(always)]
     fn run<I: Isa, const R: usize>(mut self, isa: I) {
         let (len, Extent { rows: all, columns, depth }) = (isa.f32().len(), self.extent);
-        let tiles = all.div_ceil(R);
         let count = columns.div_ceil(VECTORS * len);
         for i in 0..count {
             let (start, width) = panel(if self.backwards { count - 1 - i } else { i }, columns, len);
             let panel = &self.b[start * depth..][..width * depth];
-            for (i, row) in (0..all).step_by(R).enumerate() {
-                let rows = row..(row + R).min(all);
+            // Narrow panels have more rows where the wide ones have few: sums wait for those of the step before.
+            let most = match width / len {
+                1 if R < 8 => 8,
+                2 if R < 6 => 6,
+                _ => R,
+            };
+            let tiles = all.div_ceil(most);
+            for (i, row) in (0..all).step_by(most).enumerate() {
+                let rows = row..(row + most).min(all);
                 // The part of the next panel that this tile fetches, a step at a time.
                 let step = (width * size_of::<f32>()).div_ceil(tiles);
                 let fetch = panel.as_ptr_range().end.wrapping_byte_add(i * depth * step);
@@ -228,8 +235,9 @@ impl Blocks<'_> {
                     (2..=4, 1) => self.tile::<I, 4, 1>(isa, tile),
                     (2..=4, 2) => self.tile::<I, 4, 2>(isa, tile),
                     (2..=4, _) => self.tile::<I, 4, 3>(isa, tile),
-                    (_, 1) => self.tile::<I, R, 1>(isa, tile),
-                    (_, 2) => self.tile::<I, R, 2>(isa, tile),
+                    (_, 1) => self.tile::<I, 8, 1>(isa, tile),
+                    (5 | 6, 2) if R < 8 => self.tile::<I, 6, 2>(isa, tile),
+                    (_, 2) => self.tile::<I, 8, 2>(isa, tile),
                     _ => self.tile::<I, R, 3>(isa, tile),
                 }
             }
@@ -273,7 +281,8 @@ impl Blocks<'_> {
             }
             offset += self.a.column_stride;
         }
-        let mask = ops.first_n_mask((columns - start - (V - 1) * len).min(len));
+        let last = (columns - start - (V - 1) * len).min(len);
+        let mask = ops.first_n_mask(last);
         for (sums, row) in sums.into_iter().zip(rows) {
             let out = &mut self.out[row * columns + start..][..(V * len).min(columns - start)];
             for (v, sum) in sums.into_iter().enumerate() {
@@ -286,7 +295,7 @@ impl Blocks<'_> {
                         ops.store_ptr(sum, to);
                     } else {
                         let sum = if self.add { ops.add(sum, ops.load_ptr_mask(to, mask)) } else { sum };
-                        ops.store_ptr_mask(sum, to, mask);
+                        store_first(isa, sum, to, last, mask);
                     }
                 }
             }
@@ -312,9 +321,16 @@ mod tests {
     /// Packs for and multiplies with one instruction set.
     fn check<I: Isa>(isa: I) {
         let number = |i: usize, seed: usize| ((i * 7 + seed * 13 + i / 11) % 9) as f32 - 4.0;
-        for (rows, columns, depth) in
-            [(1, 1, 1), (1, 100, 30), (3, 33, 9), (5, 47, 16), (8, 48, 17), (21, 130, 40)]
-        {
+        for (rows, columns, depth) in [
+            (1, 1, 1),
+            (1, 100, 30),
+            (3, 33, 9),
+            (5, 47, 16),
+            (8, 48, 17),
+            (11, 40, 9),
+            (13, 50, 7),
+            (21, 130, 40),
+        ] {
             let extent = Extent { rows, columns, depth };
             let a: Vec<f32> = (0..rows * depth).map(|i| number(i, 1)).collect();
             let b: Vec<f32> = (0..columns * depth).map(|i| number(i, 2)).collect();

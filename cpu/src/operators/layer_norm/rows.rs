@@ -3,6 +3,7 @@
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
+use crate::loops::store::store_first;
 use crate::loops::widen::RUN;
 
 /// Sums that do not wait for each other.
@@ -68,7 +69,7 @@ impl<F: Fn(usize, f64, f64)> SimdOp for Rows<'_, F> {
                 if whole < row {
                     let last = |from: *const f32| ops.load_ptr_mask(from.add(whole), mask);
                     let bias = bias.map_or(one, |bias| last(bias.as_ptr()));
-                    ops.store_ptr_mask(value(last(x), last(scale), bias), y.add(whole), mask);
+                    store_first(isa, value(last(x), last(scale), bias), y.add(whole), row - whole, mask);
                 }
             }
         }

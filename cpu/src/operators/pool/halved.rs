@@ -12,6 +12,7 @@ use crate::conv::PatchTable;
 use crate::isa::Dispatch;
 use crate::loops::parallel::{GRAIN, Parts};
 use crate::loops::scratch::with_scratch;
+use crate::loops::store::store_first;
 use crate::ops::pool::Reduction;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
@@ -194,7 +195,7 @@ impl Plane<'_> {
                     // What is too much is written over by the next line.
                     match y.len() - at {
                         room if room >= len => ops.store_ptr(sum, y.as_mut_ptr().add(at)),
-                        room => ops.store_ptr_mask(sum, y.as_mut_ptr().add(at), ops.first_n_mask(room)),
+                        room => store_first(isa, sum, y.as_mut_ptr().add(at), room, ops.first_n_mask(room)),
                     }
                 }
             }

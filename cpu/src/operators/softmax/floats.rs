@@ -8,6 +8,7 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, FloatOps, NumOps};
 use rten_simd::{Isa, Simd, SimdOp};
 
+use crate::loops::store::store_first;
 use crate::ops::OpError;
 use crate::ops::softmax::{Normalizer, Softmax};
 use crate::tensor::{TensorView, TensorViewMut};
@@ -124,7 +125,7 @@ impl Columns<'_> {
         // SAFETY: as for `load`.
         let store = |x: I::F32, row: *mut f32, v: usize| unsafe {
             match v + 1 == V {
-                true => ops.store_ptr_mask(x, row.add(v * len), mask),
+                true => store_first(isa, x, row.add(v * len), width - v * len, mask),
                 false => ops.store_ptr(x, row.add(v * len)),
             }
         };

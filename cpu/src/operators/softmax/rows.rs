@@ -7,6 +7,7 @@ use rten_simd::{Isa, Simd, SimdOp};
 
 #[cfg(target_arch = "x86_64")]
 use super::short;
+use crate::loops::store::store_first;
 use crate::loops::vector::exp_below_zero;
 
 /// The most elements that a vector has.
@@ -147,7 +148,7 @@ unsafe fn rows<I: Isa, const R: usize>(
                     ops.store_ptr(value(load(r, at)), y.add(r * along + at));
                 }
                 if whole < along {
-                    ops.store_ptr_mask(value(load_last(r)), y.add(r * along + whole), tail);
+                    store_first(isa, value(load_last(r)), y.add(r * along + whole), along - whole, tail);
                 }
             }
             return R;
@@ -159,7 +160,8 @@ unsafe fn rows<I: Isa, const R: usize>(
                 ops.store_ptr(ops.mul(power, inverse[r]), y.add(r * along + at));
             }
             if whole < along {
-                ops.store_ptr_mask(ops.mul(last[r], inverse[r]), y.add(r * along + whole), tail);
+                let last = ops.mul(last[r], inverse[r]);
+                store_first(isa, last, y.add(r * along + whole), along - whole, tail);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use rten_simd::isa::Avx2Isa;
 
-use crate::loops::avx2::{LEN, first};
+use crate::loops::avx2::{LEN, first, store_first};
 use crate::loops::vector::exp_below_zero;
 
 /// Elements of a row, at most.
@@ -80,7 +80,7 @@ unsafe fn group<const V: usize>(isa: Avx2Isa, x: *const f32, y: *mut f32, along:
             let end = _mm256_mul_ps(rows[r][V - 1], inverse[r]);
             match whole(r) {
                 true => _mm256_storeu_ps(to.add(last), end),
-                false => _mm256_maskstore_ps(to.add(last), mask, end),
+                false => store_first(end, to.add(last), along - last),
             }
         }
     }
@@ -136,7 +136,7 @@ unsafe fn longer(isa: Avx2Isa, x: *const f32, y: *mut f32, along: usize) {
                 _mm256_storeu_ps(to.add(at), _mm256_mul_ps(power, inverse[r]));
             }
             if end < along {
-                _mm256_maskstore_ps(to.add(end), mask, _mm256_mul_ps(last[r], inverse[r]));
+                store_first(_mm256_mul_ps(last[r], inverse[r]), to.add(end), along - end);
             }
         }
     }
