@@ -16,9 +16,13 @@ use crate::gemm::dot::isa::{Bf16Pair, DotGroup};
 use crate::gemm::shape::{Extent, Matrix};
 use crate::loops::packing::Piece;
 use crate::loops::scratch::with_scratch;
+use crate::loops::simd::vector_len;
 
 /// Rows that are multiplied by contiguous columns as dot products.
 const FEW: usize = 4;
+
+/// Rows from which on it pays off to pack panels for them.
+const ENOUGH: usize = 8;
 
 pub(crate) enum PackedA {
     Floats(PackedAMatrix<f32>),
@@ -144,6 +148,12 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
         (BlockA::Plain(a), BlockB::Packed(b)) => {
             return panels::product(out, extent, a, b.floats().data(depth, columns), add, false);
         }
+        (BlockA::Plain(a), BlockB::Plain(b)) if depth > 0 && packs(a, b, rows, columns) => {
+            return with_scratch([panels::scratch_len(depth, columns)], |[scratch]: [&mut [f32]; 1]| {
+                panels::pack(b, depth, columns, scratch);
+                panels::product(out, extent, a, scratch, add, false);
+            });
+        }
         (BlockA::Plain(a), BlockB::Plain(b)) => (GemmInputA::Unpacked(view(a, rows, depth)), b),
         (BlockA::Packed(a), BlockB::Plain(b)) => (GemmInputA::Packed(a.floats()), b),
         (a @ BlockA::Packed(_), BlockB::Packed(b)) => {
@@ -159,6 +169,13 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
         // Extents and packing are ours: an error is a defect of the library.
         panic!("a product of {rows} × {depth} × {columns}: {error}");
     }
+}
+
+/// Whether panels are packed for one product: with AVX2, where the crate's tiles of 16 columns would be cut off. Of 49 columns
+/// and a depth of 32 that is 1.3 times as fast, of 64 columns 0.94 times; a transposed operand takes as long to pack in both.
+fn packs(a: Matrix<'_, f32>, b: Matrix<'_, f32>, rows: usize, columns: usize) -> bool {
+    let rows_lie = a.column_stride == 1 && b.column_stride == 1;
+    vector_len() == 8 && rows >= ENOUGH && rows_lie && !columns.is_multiple_of(16)
 }
 
 fn view<'a>(m: Matrix<'a, f32>, rows: usize, columns: usize) -> NdTensorView<'a, f32, 2> {
