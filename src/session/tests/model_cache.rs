@@ -34,7 +34,7 @@ fn the_first_session_writes_what_later_ones_map() {
     let cache = folder.0.join("kept/here");
     let dir = ("model_cache_dir", cache.to_str().unwrap());
     let plain = open(&path, &[]);
-    let expected = elements::<f32>(&run(&plain, &inputs(2, true)).unwrap()[0]);
+    run(&plain, &inputs(2, true)).unwrap();
     assert!(packed(&plain) > 0);
     for (settings, count) in [
         (vec![dir], 1),
@@ -46,13 +46,11 @@ fn the_first_session_writes_what_later_ones_map() {
     ] {
         let session = open(&path, &settings);
         assert_eq!((packed(&session), artifacts(&cache).len()), (0, count), "{settings:?}");
-        if !settings.contains(&("optimization", "basic")) {
-            assert_eq!(
-                elements::<f32>(&run(&session, &inputs(2, true)).unwrap()[0]),
-                expected,
-                "{settings:?}"
-            );
-        }
+        // Without the artifact, with the same threads: what is added in which order may depend on them.
+        let (_, alike) = settings.split_first().unwrap();
+        let wanted = run(&open(&path, alike), &inputs(2, true)).unwrap();
+        let found = run(&session, &inputs(2, true)).unwrap();
+        assert_eq!(elements::<f32>(&found[0]), elements::<f32>(&wanted[0]), "{settings:?}");
     }
     // Sessions that share find the artifact's sessions by the model.
     let environment = environment();
