@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::hip::{Device, Function, Module, Platform};
 
 use super::code;
-use super::launch::KernelName;
 
 /// What is loaded on a device.
 #[derive(Default)]
@@ -27,13 +26,13 @@ struct Loaded {
 }
 
 impl Modules {
-    /// A kernel of the code for `target`. `lds`: the dynamic workgroup memory in bytes that launches will ask for;
-    /// `dependent`: as for `Module::load`.
+    /// A kernel, by family and name, of the code for `target`. `lds`: the dynamic workgroup memory in bytes that launches
+    /// will ask for; `dependent`: as for `Module::load`.
     pub(super) fn function(
         &self,
         device: &Arc<Device>,
         target: &'static str,
-        KernelName { family, name }: KernelName,
+        (family, name): (&'static str, &'static CStr),
         lds: u32,
         dependent: bool,
     ) -> Result<Function> {

@@ -1,5 +1,6 @@
 //! The HIP provider on one device: loaded kernels, memory, streams.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +15,6 @@ use crate::threads::Priority;
 use super::buffer::{DeviceBuffer, MemoryStream};
 use super::code;
 use super::fourier::plans::FourierPlans;
-use super::launch::KernelName;
 use super::modules::Modules;
 use super::options::HipOptions;
 use super::tuning::Tuner;
@@ -231,8 +231,14 @@ impl Provider {
     }
 
     /// A kernel of the embedded code, loaded when needed.
-    pub(super) fn function(&self, kernel: KernelName, lds: u32) -> std::result::Result<Function, OpError> {
-        let dependent = self.dependent.unwrap_or_else(|| code::gains_by_early_start(kernel.family));
+    pub(super) fn function(
+        &self,
+        family: &'static str,
+        name: &'static CStr,
+        lds: u32,
+    ) -> std::result::Result<Function, OpError> {
+        let dependent = self.dependent.unwrap_or_else(|| code::gains_by_early_start(family));
+        let kernel = (family, name);
         self.modules.function(&self.device, self.target, kernel, lds, dependent).map_err(OpError::Failed)
     }
 

@@ -232,7 +232,7 @@ impl<'p> PlanBuilder<'p> {
                 "a GPU launch of {grid:?} workgroups is needed; the limit is {limits:?}"
             )));
         }
-        let function = self.provider.function(kernel, lds)?;
+        let function = self.provider.function(kernel.family, kernel.name, lds)?;
         let grid = grid.map(|n| n as u32);
         let name = kernel.name;
         self.push(Work::Kernel { name, function, grid, block, lds }, params, addresses);
