@@ -1,11 +1,12 @@
 //! Kernels on a device, loaded when a plan first needs them.
 //!
-//! On AMD a family is one code object. NVIDIA's driver translates PTX, which takes 0.2 to 0.8 s a kernel when it meets one
-//! for the first time, one after the other; there each kernel is loaded by itself, without the others of its family.
+//! On AMD a family is one code object. NVIDIA's driver translates PTX when it meets it for the first time, which takes some tenths
+//! of a second a kernel, one after the other; there each kernel is loaded by itself, without the others of its family.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::CStr;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
@@ -21,8 +22,8 @@ pub(crate) struct Modules(Mutex<Loaded>);
 struct Loaded {
     /// By family, and where kernels are apart by kernel.
     modules: HashMap<(&'static str, &'static CStr), Module>,
-    /// PTX of families of which a kernel was needed: to decode it again takes some ten milliseconds.
-    texts: HashMap<&'static str, Vec<u8>>,
+    /// Families of which a kernel was needed: to decode one again takes some ten milliseconds.
+    families: HashMap<&'static str, Family>,
 }
 
 impl Modules {
@@ -37,15 +38,17 @@ impl Modules {
         dependent: bool,
     ) -> Result<Function> {
         let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Loaded { modules, texts } = &mut *loaded;
+        let Loaded { modules, families } = &mut *loaded;
         let apart = device.runtime.platform == Platform::Nvidia;
         let module = match modules.entry((family, if apart { name } else { c"" })) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let image = match texts.entry(family) {
+                let image = match families.entry(family) {
                     _ if !apart => code::image(family, target)?,
-                    Entry::Occupied(text) => alone(text.get(), name),
-                    Entry::Vacant(text) => alone(text.insert(code::image(family, target)?), name),
+                    Entry::Occupied(family) => family.get().alone(name),
+                    Entry::Vacant(known) => {
+                        known.insert(Family::new(code::image(family, target)?)).alone(name)
+                    }
                 };
                 entry.insert(Module::load(device, &image, dependent)?)
             }
@@ -54,21 +57,42 @@ impl Modules {
     }
 }
 
-/// PTX without the kernels that have other names. What they call or share is small, and stays.
-fn alone(ptx: &[u8], name: &CStr) -> Vec<u8> {
+/// PTX of several kernels.
+struct Family {
+    text: Vec<u8>,
+    /// Where each kernel stands.
+    kernels: Vec<Range<usize>>,
+}
+
+impl Family {
     const ENTRY: &[u8] = b".visible .entry ";
-    let (mut text, mut rest) = (Vec::new(), ptx);
-    while let Some(at) = rest.windows(ENTRY.len()).position(|part| part == ENTRY) {
-        let (before, kernel) = rest.split_at(at);
-        let (kernel, after) = kernel.split_at(end_of_body(kernel));
-        text.extend_from_slice(before);
-        if kernel[ENTRY.len()..].strip_prefix(name.to_bytes()).is_some_and(|rest| rest.starts_with(b"(")) {
-            text.extend_from_slice(kernel);
+
+    fn new(text: Vec<u8>) -> Family {
+        let mut kernels: Vec<Range<usize>> = Vec::new();
+        let mut from = 0;
+        while let Some(at) = text[from..].windows(Self::ENTRY.len()).position(|part| part == Self::ENTRY) {
+            let start = from + at;
+            from = start + end_of_body(&text[start..]);
+            kernels.push(start..from);
         }
-        rest = after;
+        Family { text, kernels }
     }
-    text.extend_from_slice(rest);
-    text
+
+    /// Without the kernels that have other names. What they call or share is small, and stays.
+    fn alone(&self, name: &CStr) -> Vec<u8> {
+        let (mut alone, mut from) = (Vec::new(), 0);
+        for kernel in &self.kernels {
+            alone.extend_from_slice(&self.text[from..kernel.start]);
+            let text = &self.text[kernel.clone()];
+            let rest = text[Self::ENTRY.len()..].strip_prefix(name.to_bytes());
+            if rest.is_some_and(|rest| rest.starts_with(b"(")) {
+                alone.extend_from_slice(text);
+            }
+            from = kernel.end;
+        }
+        alone.extend_from_slice(&self.text[from..]);
+        alone
+    }
 }
 
 /// Where the first block in braces ends.
@@ -91,9 +115,10 @@ mod tests {
                    .visible .entry one_more(\n)\n{\n{\nret;\n}\n}\n.func f(\n)\n{\nret;\n}\n\0";
         let wanted = ".version 7.8\n.func f(\n)\n;\n.shared .u32 s;\n\n.visible .entry one_more(\n)\n{\n{\nret;\n}\n}\n\
                       .func f(\n)\n{\nret;\n}\n\0";
-        assert_eq!(alone(ptx.as_bytes(), c"one_more"), wanted.as_bytes());
-        assert!(find_entries(&alone(ptx.as_bytes(), c"one")) == ["one"]);
-        assert!(find_entries(&alone(ptx.as_bytes(), c"on")).is_empty());
+        let family = Family::new(ptx.into());
+        assert_eq!(family.alone(c"one_more"), wanted.as_bytes());
+        assert!(find_entries(&family.alone(c"one")) == ["one"]);
+        assert!(find_entries(&family.alone(c"on")).is_empty());
     }
 
     /// Every kernel that the build embedded for NVIDIA is found by its name, and alone.
@@ -102,9 +127,11 @@ mod tests {
         for target in code::kernel_targets().iter().filter(|target| target.starts_with("sm_")) {
             for family in code::families_of(target) {
                 let image = code::image(family, target).unwrap();
-                for name in find_entries(&image) {
+                let names = find_entries(&image);
+                let all = Family::new(image);
+                for name in names {
                     let kernel = std::ffi::CString::new(name.as_str()).unwrap();
-                    let text = alone(&image, &kernel);
+                    let text = all.alone(&kernel);
                     assert_eq!(find_entries(&text), [name.as_str()], "{family} for {target}");
                     assert_eq!(text.last(), Some(&0));
                     // Nothing of other bodies is left.

@@ -11,7 +11,7 @@ use super::super::super::launch::{KernelName, TENSOR_MAP_ALIGNMENT};
 use super::super::super::unit::Unit;
 use super::super::product::Product;
 use super::super::tiles::TileKernel;
-use super::{Copies, HopperParams, PACK, STEP, plain_copies};
+use super::{Copies, HopperParams, PACK, STEP, launch, plain_copies};
 
 /// Columns of a tile.
 const COLUMNS: usize = 64;
@@ -118,12 +118,9 @@ pub(super) fn plan(
         TENSOR_MAP_ALIGNMENT as u32,
         &product.operands(ty),
         |plan| {
-            plan.launch_with(tile.kernel, grid, tile.items, tile.lds, &params, &addresses)?;
-            let maps = copies.maps.into_iter().zip([across.a, across.b]).enumerate();
-            plan.maps(maps.map(|(i, (map, matrix))| {
-                (HopperParams::map_at(i), matrix.at, (matrix.offset * ty.size()) as u64, map)
-            }));
-            Ok(())
+            let [of_a, of_b] = copies.maps;
+            let operands = [(across.a, of_a), (across.b, of_b)].map(Some);
+            launch(plan, ty, tile, grid, (&params, &addresses), operands)
         },
         otherwise,
     )

@@ -80,7 +80,7 @@ pub(in super::super) struct Windows {
 }
 
 impl HopperParams {
-    /// Of a product whose tiles have all of K, and whose results its kernel stores by itself.
+    /// Of a product whose results its kernel stores by itself, and whose parts of K, if any, are those of its own parameters.
     pub(in super::super) fn of_sums(product: GemmParams, copies: &Copies, stages: usize) -> HopperParams {
         let (steps, stages) = (copies.steps as u32, stages as u32);
         HopperParams {
@@ -258,17 +258,33 @@ pub(in super::super) fn plan_copies(
                 None => (groups * parts).min(room),
             };
             let grid = [workgroups, 1, 1];
-            plan.launch_with(tile.kernel, grid, tile.items, tile.lds, &params, &addresses)?;
             let [of_a, of_b] = copies.maps;
             let (of_out, of_residual) = rows.map_or((None, None), |(out, residual)| (Some(out), residual));
-            let matrices = [Some(product.a), Some(product.b), Some(product.out), product.residual];
-            let maps = [Some(of_a), Some(of_b), of_out, of_residual];
-            plan.maps(matrices.into_iter().zip(maps).enumerate().filter_map(|(i, (matrix, map))| {
-                let matrix = matrix?;
-                Some((HopperParams::map_at(i), matrix.at, (matrix.offset * ty.size()) as u64, map?))
-            }));
-            Ok(())
+            let operands = [
+                Some((product.a, of_a)),
+                Some((product.b, of_b)),
+                of_out.map(|map| (product.out, map)),
+                product.residual.zip(of_residual),
+            ];
+            launch(plan, ty, tile, grid, (&params, &addresses), operands)
         },
         otherwise,
     )
+}
+
+/// Appends the launch of a kernel whose parameters have maps of its operands: A, B, the result, the residual.
+fn launch<const N: usize>(
+    plan: &mut PlanBuilder<'_>,
+    ty: ElementType,
+    tile: TileKernel,
+    grid: [usize; 3],
+    (params, addresses): (&HopperParams, &[(usize, Operand)]),
+    operands: [Option<(Matrix, TensorMap)>; N],
+) -> Result<(), OpError> {
+    plan.launch_with(tile.kernel, grid, tile.items, tile.lds, params, addresses)?;
+    plan.maps(operands.into_iter().enumerate().filter_map(|(i, operand)| {
+        let (matrix, map) = operand?;
+        Some((HopperParams::map_at(i), matrix.at, (matrix.offset * ty.size()) as u64, map))
+    }));
+    Ok(())
 }

@@ -3,7 +3,6 @@
 use std::ffi::CStr;
 use std::mem::offset_of;
 
-use crate::hip::{Numbers, Part, TensorMap};
 use crate::ops::OpError;
 use crate::tensor::ElementType;
 
@@ -13,16 +12,13 @@ use super::super::super::unit::Unit;
 use super::super::params::GemmParams;
 use super::super::product::{Matrix, Product};
 use super::super::tiles::TileKernel;
-use super::{Copies, HopperParams, Windows};
+use super::{Copies, HopperParams, Windows, launch, maps};
 
 const TYPE: ElementType = ElementType::F32;
 
 /// Columns of K of a step, and those that parts of K are multiples of.
 const STEP: usize = 32;
 const PART_STEP: usize = 64;
-
-/// Numbers that lie together in every operand, in 16 bytes.
-const PACK: usize = 4;
 
 /// A size of tiles, with times that were measured on an H100.
 struct Form {
@@ -97,42 +93,19 @@ fn by_k(b: Matrix) -> bool {
 
 /// How both operands are copied for tiles of such a size; `None` where maps cannot say it.
 fn copies(product: &Product, form: &Form) -> Option<Copies> {
-    let Product { m, n, k, a, b, .. } = *product;
-    let axis = match product.batch[..] {
-        [] => None,
-        [axis] => Some(axis),
-        _ => return None,
-    };
-    // Dimensions from the innermost on but for the matrices, how far all but the first move, and what is copied of them.
-    let map = |i: usize, offset: usize, sizes: &[usize], strides: &[i64], part: &[usize]| {
-        let pack = PACK as i64;
-        let step = axis.map_or(0, |axis| axis.strides[i]);
-        let whole =
-            strides.iter().all(|&stride| stride > 0 && stride % pack == 0) && step >= 0 && step % pack == 0;
-        let matrices = if step == 0 { 1 } else { product.batch_count() };
-        // Of one matrix the last stride means nothing; it must be allowed all the same.
-        let step = if step == 0 { strides.last()? * *sizes.last()? as i64 } else { step };
-        let bytes = |&stride: &i64| (stride * TYPE.size() as i64) as u64;
-        (whole && offset.is_multiple_of(PACK)).then(|| TensorMap {
-            numbers: Numbers::F32,
-            swizzled: part[0] == STEP,
-            sizes: sizes.iter().map(|&n| n as u64).chain([matrices as u64]).collect(),
-            strides: strides.iter().chain([&step]).map(bytes).collect(),
-            part: Part::Box(part.iter().map(|&n| n as u32).chain([1]).collect()),
-        })
-    };
-    let of_a =
-        (a.strides[1] == 1).then(|| map(0, a.offset, &[k, m], &[a.strides[0]], &[STEP, form.rows]))??;
+    let Product { n, k, b, .. } = *product;
     let of_b = match b.strides {
-        [row, 1] => map(1, b.offset, &[n, k], &[row], &[form.columns, STEP])?,
+        [row, 1] => maps::operand(product, TYPE, 1, &[n, k], &[row], &[form.columns, STEP])?,
         // Every fourth column, and then the next four times.
         [1, column] if n.is_multiple_of(4) => {
-            map(1, b.offset, &[k, n / 4, 4], &[column * 4, column], &[STEP, form.columns / 4, 4])?
+            let part = [STEP, form.columns / 4, 4];
+            maps::operand(product, TYPE, 1, &[k, n / 4, 4], &[column * 4, column], &part)?
         }
         _ => return None,
     };
-    let next = [0, 1].map(|i| u32::from(axis.is_some_and(|axis| axis.strides[i] != 0)));
-    Some(Copies { maps: [of_a, of_b], next, steps: k.div_ceil(STEP), windows: Windows::default() })
+    let of_a = maps::of_a(product, TYPE, [STEP, form.rows])?;
+    let (next, steps) = (maps::next(product), k.div_ceil(STEP));
+    Some(Copies { maps: [of_a, of_b], next, steps, windows: Windows::default() })
 }
 
 pub(super) fn is_single(tile: TileKernel) -> bool {
@@ -165,12 +138,9 @@ pub(super) fn plan(
                 addresses.push((at + offset_of!(GemmParams, partial), sums));
                 addresses.push((at + offset_of!(GemmParams, arrived), super::Operand::Counters));
             }
-            plan.launch_with(tile.kernel, [groups * parts, 1, 1], tile.items, tile.lds, &params, &addresses)?;
-            let maps = copies.maps.into_iter().zip([product.a, product.b]).enumerate();
-            plan.maps(maps.map(|(i, (map, matrix))| {
-                (HopperParams::map_at(i), matrix.at, (matrix.offset * TYPE.size()) as u64, map)
-            }));
-            Ok(())
+            let [of_a, of_b] = copies.maps;
+            let operands = [(product.a, of_a), (product.b, of_b)].map(Some);
+            launch(plan, TYPE, tile, [groups * parts, 1, 1], (&params, &addresses), operands)
         },
         otherwise,
     )
