@@ -2,8 +2,6 @@
 
 use std::arch::x86_64::*;
 
-use super::store::copy_first;
-
 /// Floats of a vector.
 pub(crate) const LEN: usize = 8;
 
@@ -12,21 +10,6 @@ pub(crate) const LEN: usize = 8;
 #[target_feature(enable = "avx2")]
 pub(crate) fn first(count: usize) -> __m256i {
     _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
-}
-
-/// Stores the first elements, not by a mask, see `store`.
-///
-/// # Safety
-/// There is room for `count`, which is at most eight.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(crate) unsafe fn store_first(x: __m256, to: *mut f32, count: usize) {
-    let mut all = [0.0; LEN];
-    // SAFETY: the array has room for a vector; the rest as the caller promises.
-    unsafe {
-        _mm256_storeu_ps(all.as_mut_ptr(), x);
-        copy_first(&all, to, count);
-    }
 }
 
 /// A square of 8 × 8 elements, transposed.

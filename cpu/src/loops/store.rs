@@ -27,35 +27,27 @@ pub(crate) unsafe fn store_first<I: Isa>(isa: I, x: I::F32, to: *mut f32, count:
         }
         let mut all = [0.0; EIGHT];
         ops.store_ptr(x, all.as_mut_ptr());
-        copy_first(&all, to, count);
-    }
-}
-
-/// Copies the first elements.
-///
-/// # Safety
-/// There is room for `count`, which is at most eight.
-#[inline(always)]
-pub(crate) unsafe fn copy_first(all: &[f32; EIGHT], to: *mut f32, count: usize) {
-    /// The first `N` and the last `N` of so many.
-    #[inline(always)]
-    unsafe fn ends<const N: usize>(from: *const f32, to: *mut f32, count: usize) {
-        // SAFETY: `count` is at least `N`, and as many can be read and written.
-        unsafe {
-            to.cast::<[f32; N]>().write_unaligned(from.cast::<[f32; N]>().read());
-            let last = count - N;
-            to.add(last).cast::<[f32; N]>().write_unaligned(from.add(last).cast::<[f32; N]>().read());
-        }
-    }
-    let from = all.as_ptr();
-    // SAFETY: as the caller promises.
-    unsafe {
+        let from = all.as_ptr();
         match count {
             0 => {}
             1 => ends::<1>(from, to, count),
             2 | 3 => ends::<2>(from, to, count),
             _ => ends::<4>(from, to, count),
         }
+    }
+}
+
+/// Copies the first `N` and the last `N` of so many.
+///
+/// # Safety
+/// `count` is at least `N`, and as many can be read and written.
+#[inline(always)]
+unsafe fn ends<const N: usize>(from: *const f32, to: *mut f32, count: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        to.cast::<[f32; N]>().write_unaligned(from.cast::<[f32; N]>().read());
+        let last = count - N;
+        to.add(last).cast::<[f32; N]>().write_unaligned(from.add(last).cast::<[f32; N]>().read());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sums with output channels in the lanes of one or two vectors of eight, on their way to planes.
 //!
-//! Without masks: AVX2's masked stores take 12 cycles and more on some processors. What is left of a plane after whole vectors
-//! is stored together with what is before it, once more.
+//! Without masks, which take long on some processors (`loops/store.rs`): what is left of a plane after whole vectors is stored
+//! together with what is before it, once more.
 
 use std::arch::x86_64::*;
 
@@ -15,7 +15,7 @@ use crate::loops::parallel::Parts;
 use crate::ops::activation::Activation;
 
 /// Where sums of neighbouring positions go.
-pub(crate) struct Turned<'a> {
+pub(crate) struct SumsToPlanes<'a> {
     pub(crate) out: &'a Parts<'a, f32>,
     /// The first one's place, elements from a channel's to the next one's, and how many channels there are, which may be fewer
     /// than lanes.
@@ -27,14 +27,14 @@ pub(crate) struct Turned<'a> {
     pub(crate) activation: Activation,
 }
 
-impl Turned<'_> {
+impl SumsToPlanes<'_> {
     /// Writes positions of `V` vectors each.
     ///
     /// # Safety
     /// The processor has AVX2 and FMA; nobody else reads or writes these outputs.
     #[target_feature(enable = "avx2,fma")]
     pub(crate) unsafe fn store<const V: usize>(&self, isa: Avx2Isa, sums: &[f32]) {
-        let &Turned { out, at, plane, channels, .. } = self;
+        let &SumsToPlanes { out, at, plane, channels, .. } = self;
         let count = sums.len() / (V * LEN);
         assert!((1..=V * LEN).contains(&channels) && V * LEN <= VECTOR);
         assert!(at + (channels - 1) * plane + count <= out.len());
@@ -75,6 +75,7 @@ impl Turned<'_> {
                 let to = self.out.start().wrapping_add(self.at + v * LEN * self.plane + at);
                 // SAFETY: as many channels as there are.
                 unsafe {
+                    // In straight code where all lanes have one.
                     if self.channels >= (v + 1) * LEN {
                         for (lane, column) in columns.into_iter().enumerate() {
                             _mm256_storeu_ps(to.wrapping_add(lane * self.plane), column);

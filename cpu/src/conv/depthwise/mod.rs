@@ -7,6 +7,7 @@ pub(crate) mod nchw16c;
 pub(crate) mod nchw8c;
 pub(crate) mod plane;
 pub(crate) mod square;
+mod window;
 
 pub(crate) use kernel::build;
 pub(crate) use plane::{Channels, DepthwisePlane};

@@ -9,7 +9,7 @@ use rten_simd::{Isa, SimdOp};
 
 use super::part::Part;
 #[cfg(target_arch = "x86_64")]
-use crate::conv::common::avx2::Turned;
+use crate::conv::common::avx2::SumsToPlanes;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Segments};
 use crate::conv::common::masks::{LONGEST, Masks};
@@ -156,7 +156,7 @@ impl SimdOp for Outputs<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         #[cfg(target_arch = "x86_64")]
-        if isa.f32().len() == LEN && self.turned() {
+        if isa.f32().len() == LEN && self.by_columns() {
             return;
         }
         let Outputs { sums, lanes, rows, start, epilogue } = self;
@@ -186,8 +186,8 @@ impl SimdOp for Outputs<'_> {
 
 #[cfg(target_arch = "x86_64")]
 impl Outputs<'_> {
-    /// The same with AVX2, where nothing is added; tells whether it was done.
-    fn turned(&self) -> bool {
+    /// With AVX2, where nothing is added: a square of lanes and positions at a time. Tells whether it was done.
+    fn by_columns(&self) -> bool {
         let &Outputs { sums, lanes, ref rows, start, epilogue } = self;
         let isa = Avx2Isa::new().filter(|_| has_avx2() && !has_avx512());
         let Some(isa) = isa.filter(|_| epilogue.residual.is_none() && !sums.is_empty()) else { return false };
@@ -195,7 +195,7 @@ impl Outputs<'_> {
         if let Some(all) = epilogue.bias {
             bias[..rows.len()].copy_from_slice(&all[rows.clone()]);
         }
-        let turned = Turned {
+        let to_planes = SumsToPlanes {
             out: epilogue.out,
             at: epilogue.start + rows.start * epilogue.columns + start,
             plane: epilogue.columns,
@@ -206,8 +206,8 @@ impl Outputs<'_> {
         // SAFETY: such a value is there where the processor has AVX2 and FMA; each output is computed once.
         unsafe {
             match lanes {
-                LEN => turned.store::<1>(isa, sums),
-                _ => turned.store::<2>(isa, sums),
+                LEN => to_planes.store::<1>(isa, sums),
+                _ => to_planes.store::<2>(isa, sums),
             }
         }
         true

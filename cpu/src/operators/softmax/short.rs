@@ -4,9 +4,12 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
+use rten_simd::Isa;
 use rten_simd::isa::Avx2Isa;
+use rten_simd::ops::BitOps;
 
-use crate::loops::avx2::{LEN, first, store_first};
+use crate::loops::avx2::{LEN, first};
+use crate::loops::store::store_first;
 use crate::loops::vector::exp_below_zero;
 
 /// Elements of a row, at most.
@@ -80,7 +83,13 @@ unsafe fn group<const V: usize>(isa: Avx2Isa, x: *const f32, y: *mut f32, along:
             let end = _mm256_mul_ps(rows[r][V - 1], inverse[r]);
             match whole(r) {
                 true => _mm256_storeu_ps(to.add(last), end),
-                false => store_first(end, to.add(last), along - last),
+                false => store_first(
+                    isa,
+                    end.into(),
+                    to.add(last),
+                    along - last,
+                    isa.f32().first_n_mask(along - last),
+                ),
             }
         }
     }
@@ -136,7 +145,8 @@ unsafe fn longer(isa: Avx2Isa, x: *const f32, y: *mut f32, along: usize) {
                 _mm256_storeu_ps(to.add(at), _mm256_mul_ps(power, inverse[r]));
             }
             if end < along {
-                store_first(_mm256_mul_ps(last[r], inverse[r]), to.add(end), along - end);
+                let last = _mm256_mul_ps(last[r], inverse[r]);
+                store_first(isa, last.into(), to.add(end), along - end, isa.f32().first_n_mask(along - end));
             }
         }
     }

@@ -23,7 +23,7 @@ impl Nchw16c {
         bias: &[f32; VECTOR],
         sums: &mut [f32],
     ) {
-        let line = self.output[1];
+        let line = self.window.output[1];
         for y in 0..lines {
             let mut x = 0;
             while x < line {
@@ -57,7 +57,7 @@ impl Nchw16c {
         bias: &[f32; VECTOR],
         to: *mut f32,
     ) -> usize {
-        let ([height, width], [down, across]) = (self.kernel, self.dilations);
+        let ([height, width], [down, across]) = (self.window.kernel, self.window.dilations);
         // SAFETY: as the caller promises.
         unsafe {
             let mut sums = [_mm512_loadu_ps(bias.as_ptr()); N];
@@ -85,10 +85,10 @@ impl Nchw16cElement for f32 {
     }
 
     fn pays_off(lanes: &Nchw16c) -> bool {
-        let ([_, width], taps) = (lanes.output, lanes.kernel[0] * lanes.kernel[1]);
+        let ([_, width], taps) = (lanes.window.output, lanes.window.kernel[0] * lanes.window.kernel[1]);
         // With 7 × 7 on lines of 56, and dilated, 2.9 and 1.7 times as fast as a channel at a time, which copies there; on
         // short lines 0.95 to 2.7 times, with 3 × 3 and 5 × 5 on others 0.5 to 0.9.
-        width <= 16 || taps > 25 || lanes.dilations != [1, 1]
+        width <= 16 || taps > 25 || lanes.window.dilations != [1, 1]
     }
 
     unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[f32]; VECTOR], image: &mut [f32]) {
@@ -158,7 +158,7 @@ impl Nchw16cElement for bf16 {
     /// One channel at a time becomes floats and back as well: on lines of 28 and more that takes half to nine tenths of
     /// the time, on 14 and fewer up to twice.
     fn pays_off(lanes: &Nchw16c) -> bool {
-        lanes.output[1] <= 20
+        lanes.window.output[1] <= 20
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
@@ -204,7 +204,7 @@ struct Positions {
 impl Positions {
     /// Asserts that there is room for all positions of `from`.
     fn new<T>(lanes: &Nchw16c, from: &[&[T]; VECTOR], image: &mut [f32]) -> Self {
-        let ([_, width], pitch, to) = (lanes.image, lanes.pitch, lanes.inside(from, image));
+        let ([_, width], pitch, to) = (lanes.window.image, lanes.pitch, lanes.inside(from, image));
         Positions { to, x: 0, width, gap: (pitch - width) * VECTOR }
     }
 

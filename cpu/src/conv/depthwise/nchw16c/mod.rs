@@ -7,6 +7,7 @@ mod avx512;
 
 use std::ops::Range;
 
+use super::window::Window;
 use crate::gemm::VECTOR;
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
@@ -44,14 +45,9 @@ pub(crate) trait Nchw16cElement: Element + Into<f32> {
     unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut Self; VECTOR]);
 }
 
-/// What depends on shapes. Pairs are of rows and columns.
+/// What depends on shapes.
 pub(crate) struct Nchw16c {
-    image: [usize; 2],
-    output: [usize; 2],
-    pads: [usize; 2],
-    kernel: [usize; 2],
-    dilations: [usize; 2],
-    stride: usize,
+    window: Window,
     /// Positions from one line of floats to the next.
     pitch: usize,
     /// Output lines at a time.
@@ -91,41 +87,33 @@ impl Nchw16c {
     }
 
     fn with_image_of(g: &Geometry, scratch: usize) -> Option<Self> {
-        let axes = g.input.len();
-        if !(1..=2).contains(&axes) || [&g.input, &g.output, &g.kernel].iter().any(|list| list.contains(&0)) {
+        let window = Window::new(g)?;
+        if window.image.contains(&0) || window.output.contains(&0) {
             return None;
         }
-        let two = |list: &[usize], one: usize| if axes == 1 { [one, list[0]] } else { [list[0], list[1]] };
-        let (image, kernel, output) = (two(&g.input, 1), two(&g.kernel, 1), two(&g.output, 1));
-        let (dilations, pads) = (two(&g.dilations, 1), two(&g.pads_begin, 0));
-        let stride = g.strides[0];
-        if stride > 2 || g.strides.iter().any(|&other| other != stride) {
-            return None;
-        }
-        let reach = |axis: usize| (kernel[axis] - 1).checked_mul(dilations[axis]);
-        let pitch = reach(1)?.checked_add((output[1] - 1) * stride + 1)?.max(image[1].checked_add(pads[1])?);
+        let pitch = window.pitch()?;
         let line = pitch.checked_mul(VECTOR)?;
-        let lines = (scratch / line).checked_sub(reach(0)?).filter(|&lines| lines > 0)?;
-        let band = ((lines - 1) / stride + 1).min(output[0]);
-        Some(Nchw16c { image, output, pads, kernel, dilations, stride, pitch, band })
+        let lines = (scratch / line).checked_sub(window.reach(0)? - 1).filter(|&lines| lines > 0)?;
+        let band = ((lines - 1) / window.stride + 1).min(window.output[0]);
+        Some(Nchw16c { window, pitch, band })
     }
 
     /// Lines of the image that so many output lines read.
     fn lines(&self, outputs: usize) -> usize {
-        (outputs - 1) * self.stride + (self.kernel[0] - 1) * self.dilations[0] + 1
+        (outputs - 1) * self.window.stride + (self.window.kernel[0] - 1) * self.window.dilations[0] + 1
     }
 
     /// Elements of the two scratch_lens that a thread needs.
     pub(crate) fn scratch_lens(&self) -> [usize; 2] {
-        let sums = (self.band * self.output[1]).next_multiple_of(TRANSPOSED);
+        let sums = (self.band * self.window.output[1]).next_multiple_of(TRANSPOSED);
         [self.lines(self.band) * self.pitch * VECTOR, sums * VECTOR]
     }
 
     /// Convolves all channels on all threads of the pool.
     pub(crate) fn convolve<T: Nchw16cElement>(&self, pool: &Pool, all: &Nchw16cImages<'_, T>) {
-        let ([height, width], [lines, line]) = (self.image, self.output);
+        let ([height, width], [lines, line]) = (self.window.image, self.window.output);
         let blocks = all.channels.div_ceil(VECTOR);
-        let work = lines * line * self.kernel[0] * self.kernel[1] + height * width;
+        let work = lines * line * self.window.kernel[0] * self.window.kernel[1] + height * width;
         pool.split(all.images * blocks, GRAIN.div_ceil(work), |range| {
             with_scratch(self.scratch_lens(), |scratch_lens| self.blocks(all, range, scratch_lens));
         });
@@ -138,13 +126,13 @@ impl Nchw16c {
         range: Range<usize>,
         [image, sums]: [&mut [f32]; 2],
     ) {
-        let ([height, width], [lines, line]) = (self.image, self.output);
+        let ([height, width], [lines, line]) = (self.window.image, self.window.output);
         let blocks = all.channels.div_ceil(VECTOR);
         let planes = all.images * all.channels;
         assert!(
             all.x.len() >= planes * height * width
                 && all.out.len() >= planes * lines * line
-                && all.kernels.len() >= blocks * self.kernel[0] * self.kernel[1] * VECTOR
+                && all.kernels.len() >= blocks * self.window.kernel[0] * self.window.kernel[1] * VECTOR
                 && all.bias.is_none_or(|bias| bias.len() >= all.channels)
                 && T::available()
         );
@@ -169,16 +157,16 @@ impl Nchw16c {
         image: &mut [f32],
         sums: &mut [f32],
     ) {
-        let ([height, width], line) = (self.image, self.output[1]);
+        let ([height, width], line) = (self.window.image, self.window.output[1]);
         // Of the lines that are read, those inside the image.
-        let (top, lines) = (band.start * self.stride, self.lines(band.len()));
-        let begin = self.pads[0].saturating_sub(top).min(lines);
-        let end = (height + self.pads[0]).saturating_sub(top).clamp(begin, lines);
+        let (top, lines) = (band.start * self.window.stride, self.lines(band.len()));
+        let begin = self.window.pads[0].saturating_sub(top).min(lines);
+        let end = (height + self.window.pads[0]).saturating_sub(top).clamp(begin, lines);
         let image = &mut image[..lines * self.pitch * VECTOR];
         image[..begin * self.pitch * VECTOR].fill(0.0);
         image[end * self.pitch * VECTOR..].fill(0.0);
         // Not negative, unless nothing lies inside.
-        let row = (top + begin).saturating_sub(self.pads[0]);
+        let row = (top + begin).saturating_sub(self.window.pads[0]);
         let from: [&[T]; VECTOR] = std::array::from_fn(|lane| match channels.start + lane {
             channel if channel < channels.end => {
                 &all.x[((first + channel) * height + row) * width..][..(end - begin) * width]
@@ -190,18 +178,18 @@ impl Nchw16c {
         if let Some(given) = all.bias {
             bias.iter_mut().zip(&given[channels.clone()]).for_each(|(y, &x)| *y = x.into());
         }
-        let taps = self.kernel[0] * self.kernel[1];
+        let taps = self.window.kernel[0] * self.window.kernel[1];
         let kernel = &all.kernels[channels.start * taps..][..taps * VECTOR];
         let mut to = [std::ptr::null_mut(); VECTOR];
         for (to, channel) in to.iter_mut().zip(channels) {
-            let start = (first + channel) * self.output[0] * line + band.start * line;
+            let start = (first + channel) * self.window.output[0] * line + band.start * line;
             // SAFETY: each output is computed once.
             *to = unsafe { all.out.get(start..start + outputs) }.as_mut_ptr();
         }
         // SAFETY: the instructions were asserted in `blocks`; lanes have as many outputs, or none.
         unsafe {
             T::load_transposed(self, &from, &mut image[begin * self.pitch * VECTOR..]);
-            if self.stride == 1 {
+            if self.window.stride == 1 {
                 self.multiply::<1>(band.len(), image, kernel, &bias, sums);
             } else {
                 self.multiply::<2>(band.len(), image, kernel, &bias, sums);
@@ -225,13 +213,13 @@ impl Nchw16c {
         bias: &[f32; VECTOR],
         sums: &mut [f32],
     ) {
-        let reach = (self.output[1] - 1) * S + (self.kernel[1] - 1) * self.dilations[1];
+        let reach = (self.window.output[1] - 1) * S + (self.window.kernel[1] - 1) * self.window.dilations[1];
         assert!(
-            S == self.stride
-                && kernel.len() >= self.kernel[0] * self.kernel[1] * VECTOR
+            S == self.window.stride
+                && kernel.len() >= self.window.kernel[0] * self.window.kernel[1] * VECTOR
                 && image.len() >= self.lines(lines) * self.pitch * VECTOR
                 && reach < self.pitch
-                && sums.len() >= lines * self.output[1] * VECTOR
+                && sums.len() >= lines * self.window.output[1] * VECTOR
         );
         // SAFETY: extents are asserted; the processor has what is asked for.
         unsafe { self.multiply_avx512::<S>(lines, image, kernel, bias, sums) };
@@ -239,13 +227,13 @@ impl Nchw16c {
 
     /// Where the first of the positions of `from` goes. Asserts that there is room for all.
     fn inside<T>(&self, from: &[&[T]; VECTOR], image: &mut [f32]) -> *mut f32 {
-        let ([_, width], pitch, count) = (self.image, self.pitch, from[0].len());
+        let ([_, width], pitch, count) = (self.window.image, self.pitch, from[0].len());
         assert!(
             image.len() >= count / width * pitch * VECTOR
-                && pitch >= width + self.pads[1]
+                && pitch >= width + self.window.pads[1]
                 && from.iter().all(|line| line.len() == count || line.is_empty())
         );
-        image.as_mut_ptr().wrapping_add(self.pads[1] * VECTOR)
+        image.as_mut_ptr().wrapping_add(self.window.pads[1] * VECTOR)
     }
 }
 

@@ -11,6 +11,7 @@ mod windows;
 
 use std::ops::Range;
 
+use super::window::Window;
 use crate::gemm::VECTOR;
 use crate::loops::parallel::{Parts, threads_of_image};
 use crate::ops::activation::Activation;
@@ -30,15 +31,10 @@ const MOST: usize = 64 * 1024;
 /// Lines of the largest kernel.
 const SIDE: usize = 16;
 
-/// What depends on shapes. Pairs are of rows and columns.
+/// What depends on shapes.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 pub(crate) struct Nchw8c {
-    image: [usize; 2],
-    output: [usize; 2],
-    pads: [usize; 2],
-    kernel: [usize; 2],
-    dilations: [usize; 2],
-    stride: usize,
+    window: Window,
     /// Positions from one line to the next, with padding.
     pitch: usize,
     /// Output lines at a time, and lines of the image that they read.
@@ -69,26 +65,11 @@ pub(crate) fn available() -> bool {
 }
 
 impl Nchw8c {
-    /// For so many channels. `None` for strides that differ or are more than 2, for more than two axes or 16 lines of a
-    /// kernel, and without elements of the kernel.
+    /// For so many channels. `None` for windows that `Window` does not have, and for more than 16 lines of a kernel.
     pub(crate) fn new(g: &Geometry, channels: usize, images: usize, threads: usize) -> Option<Self> {
-        let axes = g.input.len();
-        if !(1..=2).contains(&axes) {
-            return None;
-        }
-        let two = |list: &[usize], one: usize| if axes == 1 { [one, list[0]] } else { [list[0], list[1]] };
-        let (image, output, kernel) = (two(&g.input, 1), two(&g.output, 1), two(&g.kernel, 1));
-        let (dilations, pads) = (two(&g.dilations, 1), two(&g.pads_begin, 0));
-        let stride = g.strides[0];
-        if ![1, 2].contains(&stride) || g.strides.iter().any(|&other| other != stride) {
-            return None;
-        }
-        if kernel.contains(&0) || kernel[0] > SIDE {
-            return None;
-        }
-        let reach = |axis: usize| (kernel[axis] - 1).checked_mul(dilations[axis])?.checked_add(1);
-        let pitch = reach(1)?.checked_add(output[1].saturating_sub(1).checked_mul(stride)?)?;
-        let pitch = pitch.max(image[1].checked_add(pads[1])?);
+        let window = Window::new(g).filter(|window| window.kernel[0] <= SIDE)?;
+        let Window { image, output, stride, .. } = window;
+        let (reach, pitch) = (window.reach(0)?, window.pitch()?);
         // Of a small image threads have channels.
         let large = image.iter().product::<usize>() >= LARGE;
         let threads = if large { threads_of_image(images, threads) } else { 1 };
@@ -98,25 +79,25 @@ impl Nchw8c {
         let bands: Vec<_> = (0..count).map(band).collect();
         let longest = bands.iter().map(|band| band.len()).max().unwrap_or(0);
         let cached = CACHED / pitch.checked_mul(VECTOR)?;
-        let lines = (cached.saturating_sub(reach(0)?) / stride + 1).clamp(1, longest.max(1));
-        let read = reach(0)?.checked_add((lines - 1) * stride)?;
-        Some(Nchw8c { image, output, pads, kernel, dilations, stride, pitch, lines, read, bands })
+        let lines = (cached.saturating_sub(reach) / stride + 1).clamp(1, longest.max(1));
+        let read = reach.checked_add((lines - 1) * stride)?;
+        Some(Nchw8c { window, pitch, lines, read, bands })
     }
 
     /// Whether this takes less time than a channel at a time where the image is in planes: 0.3 to 0.95 of it, as was measured,
     /// but 1.1 to 1.2 with 3 × 3 on long lines of whole vectors.
     pub(crate) fn pays_off(&self) -> bool {
-        let line = self.output[1];
+        let Window { output: [_, line], kernel, dilations, stride, .. } = self.window;
         let long = line >= LONG && line.is_multiple_of(8);
-        let neighbours = self.kernel == [3, 3] && self.stride == 1 && self.dilations == [1, 1];
+        let neighbours = kernel == [3, 3] && stride == 1 && dilations == [1, 1];
         !(long && neighbours) && self.read * self.pitch * VECTOR <= MOST
     }
 
     /// Convolves the planes of images.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn convolve_planes(&self, pool: &Pool, x: &[f32], outputs: &Nchw8cOutputs<'_>) {
-        let area: usize = self.image.iter().product();
-        let source = planes::Planes { x, channels: outputs.channels, area, width: self.image[1] };
+        let area: usize = self.window.image.iter().product();
+        let source = planes::Planes { x, channels: outputs.channels, area, width: self.window.image[1] };
         self.convolve(pool, &source, 1, outputs);
     }
 

@@ -38,7 +38,7 @@ impl Source for Planes<'_> {
             });
             let place = |y: usize| place(y).wrapping_add(v * LEN);
             // SAFETY: planes have as many elements, there is room for all of them.
-            unsafe { turn(planes, count, width, |y| place(lines.start + y)) };
+            unsafe { transpose_planes(planes, count, width, |y| place(lines.start + y)) };
         }
     }
 }
@@ -49,7 +49,12 @@ impl Source for Planes<'_> {
 /// As of `Source`; planes have as many elements.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn turn(planes: [*const f32; LEN], count: usize, width: usize, place: impl Fn(usize) -> *mut f32) {
+unsafe fn transpose_planes(
+    planes: [*const f32; LEN],
+    count: usize,
+    width: usize,
+    place: impl Fn(usize) -> *mut f32,
+) {
     // SAFETY: as the caller promises.
     unsafe {
         if count < LEN {

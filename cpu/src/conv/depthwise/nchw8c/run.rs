@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use rten_simd::isa::Avx2Isa;
 
+use super::super::window::Window;
 use super::windows::Windows;
 use super::{Nchw8c, Nchw8cOutputs, SIDE};
-use crate::conv::common::avx2::Turned;
+use crate::conv::common::avx2::SumsToPlanes;
 use crate::gemm::VECTOR;
 use crate::loops::avx2::LEN;
 use crate::loops::scratch::with_scratch;
@@ -34,8 +35,8 @@ pub(crate) trait Source: Sync {
 impl Nchw8c {
     /// Convolves all channels on all threads of the pool. Making an element of the image takes so many multiplications.
     pub(crate) fn convolve(&self, pool: &Pool, source: &impl Source, each: usize, all: &Nchw8cOutputs<'_>) {
-        let ([height, width], [lines, line]) = (self.image, self.output);
-        let taps = self.kernel[0] * self.kernel[1];
+        let Window { image: [height, width], output: [lines, line], kernel, .. } = self.window;
+        let taps = kernel[0] * kernel[1];
         let (blocks, planes) = (all.channels.div_ceil(VECTOR), all.images * all.channels);
         assert!(
             all.out.len() >= planes * lines * line
@@ -69,12 +70,12 @@ impl Nchw8c {
 
     /// Floats of scratch: lines and one of zeros; sums.
     fn scratch_lens(&self) -> [usize; 2] {
-        [(self.read + 1) * self.pitch * VECTOR, self.lines * self.output[1] * VECTOR]
+        [(self.read + 1) * self.pitch * VECTOR, self.lines * self.window.output[1] * VECTOR]
     }
 
     /// Sets to zero what lies around lines, and the line after the last.
     fn clear(&self, lines: &mut [f32]) {
-        let [before, width] = [self.pads[1], self.image[1]].map(|count| count * VECTOR);
+        let [before, width] = [self.window.pads[1], self.window.image[1]].map(|count| count * VECTOR);
         let (lines, zeros) = lines.split_at_mut(self.read * self.pitch * VECTOR);
         for line in lines.chunks_exact_mut(self.pitch * VECTOR) {
             line[..before].fill(0.0);
@@ -97,8 +98,9 @@ impl Nchw8c {
         band: Range<usize>,
         [between, sums]: [&mut [f32]; 2],
     ) {
-        let &Nchw8c { image: [height, width], output: [_, line], pads, kernel, dilations, stride, .. } = self;
-        let (taps, outputs) = (kernel[0] * kernel[1], self.output[0] * line);
+        let Window { image: [height, width], output: [lines, line], pads, kernel, dilations, stride } =
+            self.window;
+        let (taps, outputs) = (kernel[0] * kernel[1], lines * line);
         let channels = (all.channels - first).min(V * LEN);
         let mut bias = [0.0; VECTOR];
         if let Some(all) = all.bias {
@@ -147,7 +149,7 @@ impl Nchw8c {
                     }
                 }
             }
-            let turned = Turned {
+            let to_planes = SumsToPlanes {
                 out: all.out,
                 at: (image * all.channels + first) * outputs + start * line,
                 plane: outputs,
@@ -156,7 +158,7 @@ impl Nchw8c {
                 activation: all.activation,
             };
             // SAFETY: as the caller promises; each output is computed once.
-            unsafe { turned.store::<V>(isa, &sums[..(end - start) * line * V * LEN]) };
+            unsafe { to_planes.store::<V>(isa, &sums[..(end - start) * line * V * LEN]) };
         }
     }
 }
