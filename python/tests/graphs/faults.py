@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 
@@ -83,7 +85,29 @@ def _keeps_length(node: onnx.NodeProto, inputs: list) -> bool:
     return any(scale != 1 and int(length * scale) == length for length, scale in lengths)
 
 
+def _vector_neural_instructions() -> bool:
+    try:
+        return "vnni" in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+
+
+_HAS_VNNI = _vector_neural_instructions()
+
+
+def _saturates(node: onnx.NodeProto, inputs: list) -> bool:
+    # Two neighbouring products are added in 16 bits there.
+    types = {x.dtype for x in inputs if isinstance(x, np.ndarray)}
+    unsigned = np.dtype(np.uint8) in types or node.op_type.startswith("Dynamic")
+    return not _HAS_VNNI and np.dtype(np.int8) in types and unsigned
+
+
 _FAULTS = [
+    (
+        ("MatMulInteger", "QLinearMatMul", "QLinearConv", "ConvInteger", "DynamicQuantizeMatMul", "QGemm", "QAttention"),
+        _saturates,
+        "saturates sums of unsigned and signed bytes on processors without VNNI",
+    ),
     (("Attention",), _one_query, "lets a single query with a past see the keys after it"),
     (("Resize",), _keeps_length, "leaves an axis as it is whose length antialiasing does not change"),
     (("BatchNormalization",), _writes_over, "writes the running mean over an input that is read again"),
