@@ -98,8 +98,8 @@ impl<C: Compute> PackedB<C> {
         let most = 512 / unit * unit;
         let columns = match cut > 0 {
             true => n.div_ceil(n.div_ceil(most).max(1)).next_multiple_of(unit).max(unit),
-            // Two blocks a thread, so that an uneven start evens out.
-            false => n.div_ceil(2 * packing.threads()).next_multiple_of(unit).clamp(128 / unit * unit, most),
+            // Four blocks a thread, so that threads of uneven speed end at the same time.
+            false => n.div_ceil(4 * packing.threads()).next_multiple_of(unit).clamp(128 / unit * unit, most),
         };
         let (column_blocks, depth_blocks) = (n.div_ceil(columns), k.div_ceil(C::DEPTH));
         let count = matrices.len() * column_blocks * depth_blocks;

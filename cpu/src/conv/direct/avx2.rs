@@ -1,11 +1,15 @@
 //! The product of a tile with 16 registers of 256 bits: 4 rows of 3 vectors of sums, a vector of each column and a
 //! weight fill them all. In a function of its own, so that nothing else lives across the loop: inlined, the compiler kept
-//! one of the sums in memory, and each step waited for the one before to be stored and loaded, which took twice as long.
+//! one of the sums in memory, and each step waited for the one before to be stored and loaded, which took twice as long. Tiles of
+//! 3 vectors have a loop of four taps in assembly language, for the reason that `gemm/sgemm/avx2.rs` gives.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// Rows of a tile.
 pub(super) const ROWS: usize = 4;
+/// Taps whose weights fill a line of a cache.
+const TAPS: usize = 4;
 /// Floats of a vector.
 const LEN: usize = 8;
 
@@ -125,8 +129,16 @@ unsafe fn sums<const V: usize>(of: Operands<'_>) -> [[__m256; V]; ROWS] {
     // SAFETY: as of `product`.
     unsafe {
         let mut sums = [[_mm256_setzero_ps(); V]; ROWS];
-        let mut weights = of.panel.as_ptr();
-        for &tap in of.taps {
+        let (mut weights, mut taps) = (of.panel.as_ptr(), of.taps);
+        if V == 3 {
+            let whole = of.taps.len() / TAPS;
+            let of_whole = if of.ahead == 0 { whole_taps(of, whole) } else { whole_taps_ahead(of, whole) };
+            for (sums, of_whole) in sums.iter_mut().zip(of_whole) {
+                sums.copy_from_slice(&of_whole[..V]);
+            }
+            (weights, taps) = (weights.add(whole * TAPS * ROWS), &taps[whole * TAPS..]);
+        }
+        for &tap in taps {
             let from = of.positions.wrapping_add(tap);
             _mm_prefetch::<_MM_HINT_T0>(weights.wrapping_add(of.weights_ahead).cast());
             _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(of.ahead).cast());
@@ -142,6 +154,94 @@ unsafe fn sums<const V: usize>(of: Operands<'_>) -> [[__m256; V]; ROWS] {
         sums
     }
 }
+
+/// A tap: three vectors of the image, and of each row a weight and three multiplications. `fetch` is an instruction more.
+macro_rules! tap {
+    ($i:literal, $fetch:literal) => {
+        concat!(
+            "mov {from}, [{taps} + 8 * ",
+            $i,
+            "]\n",
+            $fetch,
+            "vmovups {b0}, [{positions} + 4 * {from}]\n",
+            "vmovups {b1}, [{positions} + 4 * {from} + 32]\n",
+            "vmovups {b2}, [{positions} + 4 * {from} + 64]\n",
+            "vbroadcastss {x}, [{weights} + 16 * ",
+            $i,
+            "]\n",
+            "vfmadd231ps {s00}, {x}, {b0}\n",
+            "vfmadd231ps {s01}, {x}, {b1}\n",
+            "vfmadd231ps {s02}, {x}, {b2}\n",
+            "vbroadcastss {x}, [{weights} + 16 * ",
+            $i,
+            " + 4]\n",
+            "vfmadd231ps {s10}, {x}, {b0}\n",
+            "vfmadd231ps {s11}, {x}, {b1}\n",
+            "vfmadd231ps {s12}, {x}, {b2}\n",
+            "vbroadcastss {x}, [{weights} + 16 * ",
+            $i,
+            " + 8]\n",
+            "vfmadd231ps {s20}, {x}, {b0}\n",
+            "vfmadd231ps {s21}, {x}, {b1}\n",
+            "vfmadd231ps {s22}, {x}, {b2}\n",
+            "vbroadcastss {x}, [{weights} + 16 * ",
+            $i,
+            " + 12]\n",
+            "vfmadd231ps {s30}, {x}, {b0}\n",
+            "vfmadd231ps {s31}, {x}, {b1}\n",
+            "vfmadd231ps {s32}, {x}, {b2}\n",
+        )
+    };
+}
+
+/// A function that gives the sums of so many groups of `TAPS` taps.
+macro_rules! whole_taps {
+    ($name:ident, $fetch:literal) => {
+        /// # Safety
+        /// As of `product`, with three whole vectors; there are so many groups of taps.
+        #[inline]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn $name(of: Operands<'_>, groups: usize) -> [[__m256; 3]; ROWS] {
+            let mut sums = [[_mm256_setzero_ps(); 3]; ROWS];
+            if groups == 0 {
+                return sums;
+            }
+            let [[s00, s01, s02], [s10, s11, s12], [s20, s21, s22], [s30, s31, s32]] = &mut sums;
+            // SAFETY: as the caller promises; nothing is written to memory.
+            unsafe {
+                asm!(
+                    "2:",
+                    "prefetcht0 [{weights} + 4 * {weights_ahead}]",
+                    tap!(0, $fetch),
+                    tap!(1, $fetch),
+                    tap!(2, $fetch),
+                    tap!(3, $fetch),
+                    "add {taps}, 4 * 8",
+                    "add {weights}, 4 * 16",
+                    "dec {count}",
+                    "jnz 2b",
+                    taps = inout(reg) of.taps.as_ptr() => _,
+                    weights = inout(reg) of.panel.as_ptr() => _,
+                    weights_ahead = in(reg) of.weights_ahead,
+                    positions = in(reg) of.positions,
+                    ahead = in(reg) of.positions.wrapping_add(of.ahead),
+                    count = inout(reg) groups => _,
+                    from = out(reg) _,
+                    s00 = inout(ymm_reg) *s00, s01 = inout(ymm_reg) *s01, s02 = inout(ymm_reg) *s02,
+                    s10 = inout(ymm_reg) *s10, s11 = inout(ymm_reg) *s11, s12 = inout(ymm_reg) *s12,
+                    s20 = inout(ymm_reg) *s20, s21 = inout(ymm_reg) *s21, s22 = inout(ymm_reg) *s22,
+                    s30 = inout(ymm_reg) *s30, s31 = inout(ymm_reg) *s31, s32 = inout(ymm_reg) *s32,
+                    b0 = out(ymm_reg) _, b1 = out(ymm_reg) _, b2 = out(ymm_reg) _, x = out(ymm_reg) _,
+                    options(nostack, readonly),
+                );
+            }
+            sums
+        }
+    };
+}
+
+whole_taps!(whole_taps, "/* {ahead} */\n");
+whole_taps!(whole_taps_ahead, "prefetcht0 [{ahead} + 4 * {from}]\n");
 
 /// Rows of one vector, of which maybe only the first elements may be read. Taps are summed in two parts, as four sums
 /// would wait for each other.

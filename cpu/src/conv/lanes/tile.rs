@@ -24,6 +24,8 @@ use crate::loops::transpose;
 
 /// How far ahead weights are fetched, in floats: what finds them by itself stops where a page ends.
 const AHEAD: usize = 1024;
+/// Floats of a line of a cache.
+const LINE: usize = 16;
 /// Positions that are transposed at a time.
 const TRANSPOSED: usize = 48;
 
@@ -111,21 +113,20 @@ impl Block<'_> {
                 for tap in taps {
                     let mut weights = self.weights.as_ptr().add(tap.index * self.tap);
                     let mut at = tap.from;
-                    for _ in 0..channels {
-                        let mut vectors = [ops.zero(); V];
-                        for (v, vector) in vectors.iter_mut().enumerate() {
-                            let from = weights.add(v * ops.len());
-                            ops.prefetch(from.wrapping_add(AHEAD));
-                            *vector = ops.load_ptr(from);
-                        }
-                        for (acc, position) in acc.iter_mut().zip(positions) {
-                            let x = ops.splat(*position.add(at));
-                            for (acc, &vector) in acc.iter_mut().zip(&vectors) {
-                                *acc = ops.mul_add(x, vector, *acc);
-                            }
-                        }
-                        weights = weights.add(lanes);
-                        at += self.plane;
+                    // Two channels at a time: fewer instructions beside the multiplications.
+                    for _ in 0..channels / 2 {
+                        multiply(isa, weights, positions.map(|position| position.add(at)), &mut acc);
+                        let next = at + self.plane;
+                        multiply(
+                            isa,
+                            weights.add(lanes),
+                            positions.map(|position| position.add(next)),
+                            &mut acc,
+                        );
+                        (weights, at) = (weights.add(2 * lanes), next + self.plane);
+                    }
+                    if channels % 2 == 1 {
+                        multiply(isa, weights, positions.map(|position| position.add(at)), &mut acc);
                     }
                 }
                 for (acc, to) in acc.into_iter().zip(to) {
@@ -133,6 +134,37 @@ impl Block<'_> {
                         ops.store_ptr(acc, sums.add(to + v * ops.len()));
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Adds the products of a channel: the vectors of its weights times an element for each position.
+///
+/// # Safety
+/// As many can be read.
+#[inline(always)]
+unsafe fn multiply<I: Isa, const V: usize, const P: usize>(
+    isa: I,
+    weights: *const f32,
+    positions: [*const f32; P],
+    sums: &mut [[I::F32; V]; P],
+) {
+    let ops = isa.f32();
+    let mut vectors = [ops.zero(); V];
+    // SAFETY: as the caller promises.
+    unsafe {
+        for (v, vector) in vectors.iter_mut().enumerate() {
+            let from = weights.add(v * ops.len());
+            if (v * ops.len()).is_multiple_of(LINE) {
+                ops.prefetch(from.wrapping_add(AHEAD));
+            }
+            *vector = ops.load_ptr(from);
+        }
+        for (sums, position) in sums.iter_mut().zip(positions) {
+            let x = ops.splat(*position);
+            for (sum, &vector) in sums.iter_mut().zip(&vectors) {
+                *sum = ops.mul_add(x, vector, *sum);
             }
         }
     }

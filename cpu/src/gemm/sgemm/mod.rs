@@ -1,5 +1,7 @@
 //! Matrix products in `f32`.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 pub(crate) mod block;
 mod gemv;
 pub(crate) mod panels;

@@ -9,6 +9,8 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
 use crate::gemm::shape::{Extent, Matrix};
 use crate::isa::Dispatch;
 use crate::loops::packed_weights::Weights;
@@ -251,6 +253,22 @@ impl Blocks<'_> {
         let Extent { rows: all, columns, depth } = self.extent;
         let Tile { panel, start, rows, mut fetch, step } = tile;
         assert!(panel.len() >= V * len * depth && rows.end <= all && rows.len() <= R);
+        #[cfg(target_arch = "x86_64")]
+        if (R, V, len) == (avx2::ROWS, avx2::VECTORS, 8)
+            && rows.len() == R
+            && step * avx2::STEPS <= LINE
+            && start + avx2::WIDTH <= columns
+            && self.a.column_stride == 1
+        {
+            let (a, stride) = (&self.a.data[rows.start * self.a.row_stride..], self.a.row_stride);
+            assert!((R - 1) * stride + depth <= a.len(), "rows lie inside");
+            let (panel, rows_of_a, fetched) = (panel.as_ptr(), a.as_ptr(), step * avx2::STEPS);
+            let operands = avx2::Operands { panel, rows: rows_of_a, stride, depth, fetch, fetched };
+            let to = &mut self.out[rows.start * columns + start..rows.end * columns];
+            // SAFETY: vectors of 8 are those of AVX2 with FMA; the panel has `depth` times `V` vectors, of each row
+            // `depth` elements lie inside, and as many columns as are written lie in the rows.
+            return unsafe { avx2::product(operands, to.as_mut_ptr(), columns, self.add) };
+        }
         let mut sums = [[ops.zero(); V]; R];
         // Rows that are missing are computed like the last one.
         let row: [*const f32; R] = std::array::from_fn(|r| {
@@ -330,6 +348,7 @@ mod tests {
             (11, 40, 9),
             (13, 50, 7),
             (21, 130, 40),
+            (100, 50, 23),
         ] {
             let extent = Extent { rows, columns, depth };
             let a: Vec<f32> = (0..rows * depth).map(|i| number(i, 1)).collect();
