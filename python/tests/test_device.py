@@ -7,6 +7,7 @@ import pytest
 import rukh
 from models import model
 from onnx import TensorProto, helper, numpy_helper
+from rukh import _calls
 
 if rukh.get_available_providers() == ["CPUExecutionProvider"]:
     assert not os.environ.get("RUKH_HIP_LIBRARY"), "RUKH_HIP_LIBRARY is set, and no device is there"
@@ -198,18 +199,16 @@ def test_products_take_memory_at_any_address_of_its_type(offset, replayed):
 
 @pytest.mark.parametrize("named", [True, False])
 def test_a_device_that_fails_during_a_run(named, monkeypatch):
-    import rukh.session
-
     providers = [GPU] + ["CPUExecutionProvider"] * named
     opened = rukh.InferenceSession(DOUBLE, providers=providers)
-    call, failures = rukh.session.call, [rukh.DeviceError("the device is lost")]
+    run, failures = _calls.Call.run, [rukh.DeviceError("the device is lost")]
 
-    def failing(name, *arguments):
-        if name == "session_run" and failures:
+    def failing(call, options):
+        if failures:
             raise failures.pop()
-        return call(name, *arguments)
+        run(call, options)
 
-    monkeypatch.setattr(rukh.session, "call", failing)
+    monkeypatch.setattr(_calls.Call, "run", failing)
     if named:
         with pytest.warns(UserWarning, match="the device is lost; the CPU runs the model"):
             assert opened.run(None, {"x": X})[0].tolist() == [2, 4, 6]

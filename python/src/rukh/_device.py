@@ -8,7 +8,7 @@ from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64
 from typing import Any
 
 from ._constants import MEMORY_DEVICE, MEMORY_PINNED
-from ._library import Handle, call, environment, make
+from ._library import Handle, array_of, call, environment, make
 from ._types import DTYPE_OF, STRING
 
 # What people call the one kind of device that is not the host.
@@ -37,7 +37,7 @@ def named(device: int) -> Handle:
 
 def pinned(element: int, shape: Sequence[int], device: int) -> Handle:
     """A tensor on the host, of unspecified content, which a GPU copies from and to by itself."""
-    dims = (c_int64 * len(shape))(*shape)
+    dims = array_of(c_int64, shape)
     return make("value", "value_create_tensor_in", named(device), MEMORY_PINNED, element, dims, len(shape))
 
 
@@ -45,13 +45,13 @@ def tensor(element: int, shape: Sequence[int], device: int) -> Handle:
     """A tensor on a GPU, of unspecified content."""
     if element == STRING:
         raise ValueError("a tensor of strings cannot be in device memory; allowed are numbers and booleans")
-    dims = (c_int64 * len(shape))(*shape)
+    dims = array_of(c_int64, shape)
     return make("value", "value_create_device_tensor", environment(), device, element, dims, len(shape))
 
 
 def tensor_over(element: int, shape: Sequence[int], device: int, address: int) -> Handle:
     """A tensor over memory of a GPU that the caller keeps alive."""
-    dims = (c_int64 * len(shape))(*shape)
+    dims = array_of(c_int64, shape)
     size = math.prod(shape) * DTYPE_OF[element].itemsize
     return make(
         "value",

@@ -1,14 +1,16 @@
 """Finds librukh and calls its functions, which `_functions` lists.
 
 Functions are called through `ctypes.CDLL`, which releases the GIL for the time of every call: while a
-model runs, or is opened, other Python threads go on.
+model runs, or is opened, other Python threads go on. Only calls that are done sooner than the GIL is released keep
+it (`prepared`).
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
@@ -92,7 +94,7 @@ def version() -> str:
     return text.decode()
 
 
-def _error_of(status: int, error: c_void_p) -> RukhError:
+def error_of(status: int, error: c_void_p) -> RukhError:
     """The exception for what a call returned; ends the error object."""
     message = (_others["error_message"](error) or b"").decode("utf-8", "replace")
     _others["error_destroy"](error)
@@ -104,7 +106,34 @@ def call(name: str, *arguments: Any) -> None:
     error = c_void_p()
     status = _functions[name](*arguments, byref(error))
     if status:
-        raise _error_of(status, error)
+        raise error_of(status, error)
+
+
+def prepared(name: str, *, keeps_gil: bool = False) -> Any:
+    """The function `rukh_NAME` for arguments that are objects of ctypes already, or None, and so need no conversion; it
+    returns the status. An `int` must not be given: it would go as one of 32 bits.
+
+    `keeps_gil`: for calls that neither wait nor take long.
+    """
+    library = ctypes.PyDLL(_library._name, handle=_library._handle) if keeps_gil else _library
+    try:
+        # By index it is an object of its own, which does not share the types of the parameters.
+        function = library["rukh_" + name]
+    except AttributeError:
+        return _missing(_library, name)
+    function.restype = c_int32 if name in FUNCTIONS else None
+    return function
+
+
+@functools.lru_cache(maxsize=256)
+def array_type(item: Any, length: int) -> Any:
+    """The type of C arrays. It is kept: ctypes makes one anew each time, which takes long and leaves garbage."""
+    return item * length
+
+
+def array_of(item: Any, items: Sequence[Any]) -> Any:
+    """A C array with these items."""
+    return array_type(item, len(items))(*items)
 
 
 def text(name: str, *arguments: Any) -> str:
@@ -117,7 +146,7 @@ def text(name: str, *arguments: Any) -> str:
         status = function(*arguments, buffer, capacity, byref(needed), byref(error))
         if status == 0:
             return buffer.raw[: needed.value - 1].decode()
-        failure = _error_of(status, error)
+        failure = error_of(status, error)
         if needed.value <= capacity:
             raise failure
         capacity = needed.value
@@ -156,7 +185,7 @@ class Handle:
 def addresses(handles: Iterable[Handle]) -> Any:
     """A C array of handles; the caller keeps them alive while it is used."""
     found = [handle._as_parameter_ for handle in handles]
-    return (c_void_p * len(found))(*found)
+    return array_of(c_void_p, found)
 
 
 _destroyers = {kind: _others[f"{kind}_destroy"] for kind in HANDLE_KINDS}

@@ -60,6 +60,8 @@ ELEMENT_OF = {dtype: number for number, dtype in DTYPE_OF.items()}
 
 def element_of(dtype: object) -> int:
     """The element type for a NumPy type, a name such as "float", or a number as in ONNX."""
+    if isinstance(dtype, np.dtype) and (element := ELEMENT_OF.get(dtype)) is not None:
+        return element
     if isinstance(dtype, (int, np.integer)) and int(dtype) in DTYPE_OF:
         return int(dtype)
     if isinstance(dtype, str) and dtype in ELEMENT_NAMED:

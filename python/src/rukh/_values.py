@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import sys
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
@@ -17,7 +18,8 @@ import numpy as np
 
 from . import _device, _dlpack
 from ._errors import InvalidArgumentError, InvalidInputError
-from ._library import Handle, addresses, call, count, make, text
+from ._library import Handle, addresses, array_of, array_type, call, count, make, text
+from ._reader import elements_of
 from ._types import (
     DTYPE_OF,
     KIND_MAP,
@@ -74,8 +76,25 @@ def tensor_over(array: np.ndarray) -> Handle:
 
 
 def address_of(array: np.ndarray) -> int:
-    address: int = array.__array_interface__["data"][0]  # half the time of `array.ctypes.data`
-    return address
+    return pointer_to(array).value or 0
+
+
+def _read_pointer(array: np.ndarray) -> c_void_p:
+    return c_void_p.from_address(id(array) + object.__basicsize__)
+
+
+def _ask_pointer(array: np.ndarray) -> c_void_p:
+    return c_void_p(array.ctypes.data)
+
+
+def _is_first_member() -> bool:
+    probe = np.empty(1)
+    return sys.implementation.name == "cpython" and _read_pointer(probe).value == probe.ctypes.data
+
+
+# The address of an array's elements, as an object that must not outlive the array. It is the first member of NumPy's struct
+# (`PyArrayObject_fields`, a part of its binary interface); to read it there takes a sixth of the time of asking for it.
+pointer_to = _read_pointer if _is_first_member() else _ask_pointer
 
 
 def _extended(array: np.ndarray, mask: int) -> np.ndarray:
@@ -89,7 +108,7 @@ def _extended(array: np.ndarray, mask: int) -> np.ndarray:
 def memory_over(element: int, shape: Sequence[int], address: int, size: int, owner: object = None) -> Handle:
     """A tensor over `size` bytes at `address`; `owner` is kept alive while they are in use."""
     deleter, user = (None, None) if owner is None else _kept(owner)
-    dims = (c_int64 * len(shape))(*shape)
+    dims = array_of(c_int64, shape)
     return make("value", "value_create_tensor_over", element, dims, len(shape), address, size, deleter, user)
 
 
@@ -100,9 +119,14 @@ def lent(array: np.ndarray) -> tuple[int, int, Any, int]:
 
 
 def _kept(owner: object) -> tuple[Any, int]:
+    return release, keep(owner)
+
+
+def keep(owner: object) -> int:
+    """Keeps what lies under a tensor until the library calls `release` with the number."""
     user = next(_numbers)
     _owners[user] = owner
-    return _release, user
+    return user
 
 
 # What lies under tensors of the library, until the library says that it is done.
@@ -114,17 +138,17 @@ def _disown(_data: int, user: int, pop: Any = _owners.pop) -> None:
     pop(user, None)
 
 
-_release = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)(_disown)
+release = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)(_disown)
 
 # The library may call it as late as it likes, so that it must never be freed.
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(_release))
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(release))
 
 
 def _strings(array: np.ndarray) -> Handle:
     encoded = [_encode(item) for item in array.reshape(-1).tolist()]
-    texts = (c_char_p * len(encoded))(*encoded)
-    lengths = (c_size_t * len(encoded))(*map(len, encoded))
-    shape = (c_int64 * array.ndim)(*array.shape)
+    texts = array_of(c_char_p, encoded)
+    lengths = array_of(c_size_t, [*map(len, encoded)])
+    shape = array_of(c_int64, array.shape)
     return make("value", "value_create_strings", shape, array.ndim, texts, lengths, len(encoded))
 
 
@@ -183,9 +207,11 @@ def _optional(thing: Any, handle: Handle | None, inner: ValueType) -> Handle:
 def to_python(handle: Handle) -> Any:
     """A NumPy array for a tensor, a list for a sequence, a dict for a map; an optional gives what it
     holds, or None."""
+    if (elements := elements_of(handle._as_parameter_)) is not None:
+        return _over(handle, *elements)
     kind = kind_of(handle)
     if kind == KIND_TENSOR:
-        return to_numpy(handle)
+        return _to_numpy_otherwise(handle)
     items = [
         to_python(make("value", "value_item", handle, index))
         for index in range(count("value_item_count", handle))
@@ -205,12 +231,13 @@ class _Memory:
 
     __slots__ = ("__array_interface__", "_handle")
 
-    def __init__(self, handle: Handle, address: int, size: int) -> None:
+    def __init__(self, handle: Handle, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self._handle = handle
         self.__array_interface__ = {
             "version": 3,
-            "typestr": "|u1",
-            "shape": (size,),
+            # Types from elsewhere than NumPy go as plain bytes.
+            "typestr": dtype.str if dtype.isbuiltin == 1 else f"|V{dtype.itemsize}",
+            "shape": shape,
             "data": (address, False),
         }
 
@@ -218,21 +245,32 @@ class _Memory:
 def to_numpy(handle: Handle) -> np.ndarray:
     """An array over the elements of a tensor; of Python strings for a tensor of strings; over a copy of what
     is in device memory."""
-    shape = shape_of(handle)
-    dtype = DTYPE_OF[element_type_of(handle)]
+    if (elements := elements_of(handle._as_parameter_)) is None:
+        return _to_numpy_otherwise(handle)
+    return _over(handle, *elements)
+
+
+def _to_numpy_otherwise(handle: Handle) -> np.ndarray:
+    shape, element = shape_of(handle), element_type_of(handle)
+    dtype = DTYPE_OF[element]
     if dtype == np.object_:
         array = np.empty(shape, dtype)
         array.reshape(-1)[:] = [text("value_string", handle, index) for index in range(array.size)]
         return array
     if _device.of(handle):
-        dims = (c_int64 * len(shape))(*shape)
-        host = make("value", "value_create_tensor", element_type_of(handle), dims, len(shape))
+        host = make("value", "value_create_tensor", element, array_of(c_int64, shape), len(shape))
         _device.copy(handle, host)
         handle = host
-    address, size = data_of(handle)
+    return _over(handle, dtype, shape, *data_of(handle))
+
+
+def _over(
+    handle: Handle, dtype: np.dtype[Any], shape: tuple[int, ...], address: int, size: int
+) -> np.ndarray:
     if size == 0:
         return np.empty(shape, dtype)
-    return np.asarray(_Memory(handle, address, size)).view(dtype).reshape(shape)
+    array = np.asarray(_Memory(handle, address, shape, dtype))
+    return array if dtype.isbuiltin == 1 else array.view(dtype)
 
 
 def kind_of(handle: Handle) -> int:
@@ -258,7 +296,7 @@ def shape_of(handle: Handle) -> tuple[int, ...]:
     except InvalidArgumentError:
         if rank.value <= len(dims):
             raise
-        dims = (c_int64 * rank.value)()
+        dims = array_type(c_int64, rank.value)()
         call("value_shape", handle, dims, len(dims), None)
     return tuple(dims[: rank.value])
 

@@ -13,6 +13,7 @@ from . import _device, _values
 from ._errors import InvalidArgumentError
 from ._constants import MEMORY_DEVICE
 from ._library import Handle, call, make
+from ._reader import copy_of
 from ._types import DTYPE_OF, UNKNOWN, ValueType, element_of
 from .description import NodeArg
 from .run_options import RunOptions
@@ -132,7 +133,7 @@ class IOBinding:
         values = (
             make("value", "io_binding_output", self._handle, name.encode()) for name in self._bound_outputs
         )
-        return [_copied(_values.to_python(value)) for value in values]
+        return [_copy_of(value) for value in values]
 
     def clear_binding_inputs(self) -> None:
         call("io_binding_clear_inputs", self._handle)
@@ -195,6 +196,11 @@ def _memory(element_type: Any, shape: Sequence[int], device: int | None, address
     assert address is not None
     size = math.prod(shape) * DTYPE_OF[element].itemsize
     return _values.memory_over(element, shape, address, size)
+
+
+def _copy_of(value: Handle) -> Any:
+    array = copy_of(value._as_parameter_)
+    return _copied(_values.to_python(value)) if array is None else array
 
 
 def _copied(thing: Any) -> Any:

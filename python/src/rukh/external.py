@@ -7,7 +7,7 @@ from ctypes import c_int64
 from typing import Any
 
 from . import _constants, _device
-from ._library import Handle, make
+from ._library import Handle, array_of, make
 from ._types import element_of
 from .value import Value
 
@@ -35,6 +35,6 @@ class ExternalMemory:
 
     def tensor(self, element_type: Any, shape: Sequence[int], offset: int = 0) -> Value:
         """A tensor over a part of the memory that begins `offset` bytes in; it keeps the memory."""
-        dims = (c_int64 * len(shape))(*shape)
+        dims = array_of(c_int64, shape)
         element = element_of(element_type)
         return Value(make("value", "external_memory_tensor", self._handle, offset, element, dims, len(shape)))

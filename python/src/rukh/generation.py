@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library
-from ._library import _LETTERS, _error_of, environment
+from ._library import _LETTERS, environment, error_of
 
 # As in _library: parameters in a letter each, without the error at the end.
 SIGNATURES = {
@@ -95,7 +95,7 @@ def _call(name: str, *arguments: Any) -> None:
     error = c_void_p()
     status = _functions[name](*arguments, byref(error))
     if status:
-        raise _error_of(status, error)
+        raise error_of(status, error)
 
 
 def _text(name: str, *arguments: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ctypes import byref, c_char_p, c_int64
 from typing import Any
 
-from ._library import Handle, borrowed, call, count, text
+from ._library import Handle, array_of, array_type, borrowed, call, count, text
 from ._types import plain_text
 from .description import NodeArg
 
@@ -24,7 +24,7 @@ def arguments(handle: Handle, side: str) -> list[NodeArg]:
 def _shape(handle: Handle, side: str, index: int) -> list[int | str | None]:
     rank = c_int64()
     call(f"session_{side}_shape", handle, index, None, 0, byref(rank))
-    dims = (c_int64 * max(rank.value, 0))()
+    dims = array_type(c_int64, max(rank.value, 0))()
     call(f"session_{side}_shape", handle, index, dims, len(dims), None)
     return [
         size if size >= 0 else borrowed(f"session_{side}_dim_name", handle, index, axis)
@@ -41,4 +41,4 @@ def texts(number: int, name: str, *arguments: Any) -> list[str]:
 
 def texts_array(names: Iterable[str]) -> Any:
     encoded = [name.encode() for name in names]
-    return (c_char_p * len(encoded))(*encoded)
+    return array_of(c_char_p, encoded)

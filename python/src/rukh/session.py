@@ -5,36 +5,29 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from ctypes import byref, c_int64, c_void_p
+from collections.abc import Mapping, Sequence
+from ctypes import byref, c_int64
 from typing import Any
 
-from . import _async, _constants, _values, facts, modelfile, placements
-from ._errors import CancelledError, DeviceError, InvalidArgumentError, InvalidInputError, UnknownNameError
-from ._library import Handle, addresses, borrowed, call, count, text
-from ._types import UNKNOWN, ValueType, parse_type
+from . import _constants, facts, modelfile, placements
+from ._errors import InvalidArgumentError
+from ._library import borrowed, call, count, text
+from ._runs import Runs
 from .binding import IOBinding
 from .description import ModelMetadata, NodeArg, OrtEpAssignedNode, OrtEpAssignedSubgraph, Placement
 from .devices import OrtEpDevice, OrtMemoryInfo, get_ep_devices
 from .enums import OrtAllocatorType, OrtMemType
 from .options import SessionOptions
-from .ports import arguments, texts, texts_array
+from .ports import texts
 from .run_options import RunOptions
 from .tuning import as_results, as_text
 from .value import OrtValueVector, Value
 
 
-class Session:
+class Session(Runs):
     """What `InferenceSession` can do once it is open."""
 
-    _handle: Handle
     _options: SessionOptions
-    _inputs: list[NodeArg]
-    _outputs: list[NodeArg]
-    _input_types: dict[str, ValueType]
-    _required: frozenset[str]
-    _overridable: list[NodeArg]
-    _output_names: list[str]
     _provider_names: dict[str, str]
     _profiling_start_ns: int
 
@@ -43,61 +36,6 @@ class Session:
 
     def _source(self) -> Any:
         raise NotImplementedError
-
-    def _fall_back(self, error: DeviceError) -> None:
-        raise NotImplementedError
-
-    def _describe(self) -> None:
-        """Asks the session once for what every run needs."""
-        self._inputs = arguments(self._handle, "input")
-        self._outputs = arguments(self._handle, "output")
-        self._overridable = arguments(self._handle, "overridable")
-        given = (*self._inputs, *self._overridable)
-        self._input_types = {argument.name: parse_type(argument.type) for argument in given}
-        self._output_names = [output.name for output in self._outputs]
-        self._required = frozenset(
-            argument.name for argument in self._inputs if not argument.type.startswith("optional")
-        )
-
-    def run(
-        self,
-        output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        run_options: RunOptions | None = None,
-    ) -> list[Any]:
-        """Runs the model; the wanted outputs (all of them for None and for an empty list) in their order.
-
-        Inputs are read where they lie when they are C-contiguous arrays. Outputs are arrays over memory
-        of the library that nothing else uses; lists, dicts and None for sequences, maps and optionals.
-        """
-        handles = self._run(output_names, input_feed, run_options)
-        return [_values.to_python(handle) for handle in handles]
-
-    def run_with_ort_values(
-        self,
-        output_names: Sequence[str] | None,
-        input_dict_ort_values: Mapping[str, Value],
-        run_options: RunOptions | None = None,
-    ) -> list[Value]:
-        """As `run`, with a `Value` for every output."""
-        return [Value(handle) for handle in self._run(output_names, input_dict_ort_values, run_options)]
-
-    def run_async(
-        self,
-        output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        callback: Callable[[list[Any], Any, str], None],
-        user_data: Any = None,
-        run_options: RunOptions | None = None,
-    ) -> None:
-        """Runs the model on a thread of the library and returns at once. When it has run,
-        `callback(outputs, user_data, "")` is called on that thread; `callback([], user_data, message)` when
-        it failed."""
-        names, inputs = self._prepare(output_names, input_feed)
-        options = None if run_options is None else run_options._handle
-        _async.start(
-            self._handle, options, texts_array(input_feed), inputs, texts_array(names), callback, user_data
-        )
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs the model with what is bound."""
@@ -281,86 +219,6 @@ class Session:
         call("session_output_shape", self._handle, self._output_names.index(output), None, 0, byref(rank))
         return rank.value >= 0
 
-    def _prepare(
-        self, output_names: Sequence[str] | None, feed: Mapping[str, Any]
-    ) -> tuple[Sequence[str], list[Handle]]:
-        """The names of the wanted outputs and the values of the inputs, once both are found to be right."""
-        types = self._input_types
-        if not self._required.issubset(feed):
-            missing = [name for name in types if name in self._required and name not in feed]
-            raise InvalidInputError(
-                f"Required inputs ({missing}) are missing from input feed ({list(feed)})."
-            )
-        for name in feed:
-            if name not in types:
-                raise UnknownNameError(
-                    f"{_INVALID}Invalid input name: {name}; the model has {', '.join(types) or 'none'}"
-                )
-        inputs = [_values.to_handle(thing, types.get(name, UNKNOWN)) for name, thing in feed.items()]
-        if not output_names:
-            return self._output_names, inputs
-        if isinstance(output_names, str):
-            raise TypeError(f"output_names is {output_names!r}; allowed are a list of names and None")
-        for name in output_names:
-            if name not in self._output_names:
-                raise UnknownNameError(
-                    f"{_INVALID}Invalid output name:{name}; the model has {', '.join(self._output_names)}"
-                )
-        return output_names, inputs
-
-    def _run(
-        self,
-        output_names: Sequence[str] | None,
-        feed: Mapping[str, Any],
-        run_options: RunOptions | None,
-    ) -> list[Handle]:
-        names, inputs = self._prepare(output_names, feed)
-        outputs = (c_void_p * len(names))()
-        options = None if run_options is None else run_options._handle
-        arguments = (
-            texts_array(feed),
-            addresses(inputs),
-            len(inputs),
-            texts_array(names),
-            len(names),
-            outputs,
-        )
-        try:
-            call("session_run", self._handle, options, *arguments)
-        except InvalidInputError as error:
-            raise self._explained(error, dict(zip(feed, inputs))) from None
-        except CancelledError as error:
-            raise CancelledError(f"Exiting due to terminate flag being set to true: {error}") from None
-        except DeviceError as error:
-            self._fall_back(error)
-            call("session_run", self._handle, options, *arguments)
-        return [Handle("value", address or 0) for address in outputs]
-
-    def _explained(self, error: InvalidInputError, feed: Mapping[str, Handle]) -> InvalidInputError:
-        """The error with what ONNX Runtime says in its place, which programs look for."""
-        for argument in self._inputs:
-            if (handle := feed.get(argument.name)) is None:
-                continue
-            kind = text("value_type_text", handle)
-            if kind != argument.type:
-                said = f"Unexpected input data type. Actual: ({kind}) , expected: ({argument.type})"
-                return InvalidInputError(f"{_INVALID}{said}: {error}")
-            if not kind.startswith("tensor("):
-                continue
-            shape = _values.shape_of(handle)
-            if len(shape) != len(argument.shape):
-                said = f"Invalid rank for input: {argument.name} Got: {len(shape)} Expected: {len(argument.shape)}"
-                return InvalidInputError(f"{_INVALID}{said} {_PLEASE}: {error}")
-            wrong = [
-                f" index: {axis} Got: {size} Expected: {wanted}\n"
-                for axis, (size, wanted) in enumerate(zip(shape, argument.shape))
-                if isinstance(wanted, int) and size != wanted
-            ]
-            if wrong:
-                said = f"Got invalid dimensions for input: {argument.name} for the following indices\n"
-                return InvalidInputError(f"{_INVALID}{said}{''.join(wrong)} {_PLEASE}: {error}")
-        return error
-
 
 # In the order of the parameters of `ModelMetadata`.
 _MODEL_TEXTS = (
@@ -370,9 +228,6 @@ _MODEL_TEXTS = (
     _constants.MODEL_GRAPH_NAME,
     _constants.MODEL_DESCRIPTION,
 )
-
-_INVALID = "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : "
-_PLEASE = "Please fix either the inputs/outputs or the model."
 
 
 def _host_memory() -> OrtMemoryInfo:

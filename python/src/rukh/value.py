@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _device, _dlpack, _values
 from ._errors import InvalidArgumentError
-from ._library import Handle, make, text
+from ._library import Handle, array_of, make, text
 from ._types import DTYPE_OF, ELEMENT_NAMED, KIND_OPTIONAL, KIND_SEQUENCE, KIND_TENSOR, STRING, element_of
 from .devices import OrtDevice, OrtMemoryInfo
 from .enums import OrtMemoryInfoDeviceType
@@ -74,7 +74,7 @@ class Value:
         device = _device.number(device_type, device_id)
         if device is not None:
             return Value(_device.tensor(element_of(element_type), shape, device))
-        dims = (c_int64 * len(shape))(*shape)
+        dims = array_of(c_int64, shape)
         return Value(make("value", "value_create_tensor", element_of(element_type), dims, len(shape)))
 
     ortvalue_from_shape_and_onnx_type = ortvalue_from_shape_and_type

@@ -1,0 +1,198 @@
+"""What runs hand to the library: names, values and an error in the memory of C, made once and used again.
+
+A small model runs in a microsecond. Names, arrays and objects of ctypes that are made anew for each run take many times
+that, and so does a handle for each value: plain NumPy arrays get by without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ctypes import byref, c_int32, c_int64, c_size_t, c_void_p, sizeof
+from typing import Any
+
+import numpy as np
+
+from . import _values
+from ._library import Handle, array_of, array_type, error_of, prepared
+from ._reader import Reader
+from ._types import ELEMENT_OF, KIND_TENSOR, KIND_UNDEFINED, NARROW_BITS, STRING, ValueType
+from .ports import texts_array
+from .run_options import RunOptions
+
+_run = prepared("session_run")
+# These are given values that no other thread knows.
+_create_copy = prepared("value_create_tensor_copy", keeps_gil=True)
+_create_over = prepared("value_create_tensor_over", keeps_gil=True)
+_destroy = prepared("value_destroy", keeps_gil=True)
+
+# Up to so many bytes a copy takes less time than Python's part in lending memory.
+_COPIED = 16 << 10
+
+# Element types whose elements are the same in NumPy and in the library.
+_PLAIN = {
+    dtype: element
+    for dtype, element in ELEMENT_OF.items()
+    if element != STRING and element not in NARROW_BITS
+}
+
+
+class Call:
+    """Room for the inputs and outputs of a run of these names. It serves one run at a time: `fill`, `run`, `arrays` or
+    `handles`, and `empty` whatever happens."""
+
+    __slots__ = (
+        "_arguments",
+        "_error",
+        "_held",
+        "_inputs",
+        "_made",
+        "_outputs",
+        "_reader",
+        "_session",
+        "_slots",
+        "_types",
+    )
+
+    def __init__(
+        self, session: Handle, inputs: Sequence[str], outputs: Sequence[str], types: Sequence[ValueType]
+    ) -> None:
+        self._session = session
+        self._types = types
+        self._inputs = array_type(c_void_p, len(inputs))()
+        self._outputs = array_type(c_void_p, len(outputs))()
+        self._reader = Reader(keeps_gil=True)
+        # None when only a handle of its own will do for some input.
+        tensors = all(declared.kind in (KIND_TENSOR, KIND_UNDEFINED) for declared in types)
+        self._slots = [_Input(self._inputs, index) for index in range(len(inputs))] if tensors else None
+        # Slots that have a value, which is to be destroyed, and handles in place of them.
+        self._made = 0
+        self._held: list[Handle] = []
+        self._error = c_void_p()
+        self._arguments: tuple[Any, ...] = (
+            c_void_p.from_param(session._as_parameter_),
+            None,  # options
+            byref(texts_array(inputs)),
+            byref(self._inputs),
+            c_size_t.from_param(len(inputs)),
+            byref(texts_array(outputs)),
+            c_size_t.from_param(len(outputs)),
+            byref(self._outputs),
+            byref(self._error),
+        )
+
+    def fill(self, things: Iterable[Any]) -> None:
+        """Takes the inputs, in the order of the names: what `_values.to_handle` takes."""
+        if self._slots is not None:
+            for slot, thing in zip(self._slots, things, strict=True):
+                if not slot.take(thing):
+                    break
+                self._made += 1
+            else:
+                return
+            self.empty()
+        self.hold(
+            [_values.to_handle(thing, declared) for thing, declared in zip(things, self._types, strict=True)]
+        )
+
+    def hold(self, handles: list[Handle]) -> None:
+        """As `fill`, with values."""
+        self._held = handles
+        for index, handle in enumerate(handles):
+            self._inputs[index] = handle._as_parameter_
+
+    def held(self) -> list[Handle]:
+        """The values of the inputs, which stay when the call is emptied."""
+        if not self._held:
+            self._held = [Handle("value", address) for address in self._inputs[: self._made]]
+            self._made = 0
+        return self._held
+
+    def run(self, options: RunOptions | None) -> None:
+        arguments = self._arguments
+        if options is not None:
+            arguments = (arguments[0], c_void_p(options._handle._as_parameter_), *arguments[2:])
+        status = _run(*arguments)
+        if status:
+            raise error_of(status, self._error)
+
+    def arrays(self) -> list[Any]:
+        """What the outputs are in Python. They can be had once."""
+        found: list[Any] = []
+        reader = self._reader
+        try:
+            for index, value in enumerate(self._outputs):
+                array = reader.copy(value, _COPIED)
+                if array is None:
+                    array = _values.to_python(self._handle(index, value))
+                else:
+                    _destroy(reader.value)
+                found.append(array)
+        except BaseException:
+            for value in self._outputs[len(found) :]:
+                _destroy(c_void_p(value))
+            raise
+        return found
+
+    def handles(self) -> list[Handle]:
+        """The outputs. They can be had once."""
+        return [self._handle(index, value) for index, value in enumerate(self._outputs)]
+
+    def _handle(self, index: int, value: int) -> Handle:
+        handle = Handle("value", value)
+        self._outputs[index] = None
+        return handle
+
+    def empty(self) -> None:
+        """Lets the inputs go."""
+        if self._made:
+            assert self._slots is not None
+            for slot in self._slots[: self._made]:
+                _destroy(slot.value)
+            self._made = 0
+        if self._held:
+            self._held = []
+
+
+class _Input:
+    """The place of an input, for tensors with the elements of NumPy arrays. What depends on their type and shape is kept
+    for the next one."""
+
+    __slots__ = ("_dtype", "_layout", "_out", "_shape", "_size", "value")
+
+    def __init__(self, inputs: Any, index: int) -> None:
+        self.value = c_void_p.from_buffer(inputs, index * sizeof(c_void_p))
+        self._out = byref(self.value)
+        self._dtype: np.dtype[Any] | None = None
+        self._shape: tuple[int, ...] = ()
+
+    def take(self, thing: Any) -> bool:
+        """Makes a value, which the caller destroys; False for what needs another way."""
+        if type(thing) is not np.ndarray:
+            return False
+        if (thing.dtype is not self._dtype or thing.shape != self._shape) and not self._fit(thing):
+            return False
+        flags = thing.flags
+        if not flags.c_contiguous:
+            return False
+        element, dims, rank, size = self._layout
+        elements = _values.pointer_to(thing)
+        if self._size <= _COPIED:
+            status = _create_copy(element, dims, rank, elements, size, self._out, None)
+        elif flags.aligned:
+            owner = c_void_p(_values.keep(thing))
+            status = _create_over(
+                element, dims, rank, elements, size, _values.release, owner, self._out, None
+            )
+        else:
+            return False
+        return not status
+
+    def _fit(self, array: np.ndarray) -> bool:
+        element = _PLAIN.get(array.dtype)
+        if element is None:
+            return False
+        self._dtype, self._shape, self._size = array.dtype, array.shape, array.nbytes
+        dims = byref(array_of(c_int64, array.shape))
+        rank, size = c_size_t.from_param(array.ndim), c_size_t.from_param(array.nbytes)
+        self._layout = (c_int32.from_param(element), dims, rank, size)
+        return True

@@ -1,0 +1,194 @@
+"""Runs again and again: what they leave behind, and what they own."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import rukh
+from models import model
+from onnx import TensorProto, helper
+from rukh import _calls, _values
+
+# As many elements of float32 as are copied, and one more, which makes them shared.
+LIMIT = _calls._COPIED // 4
+SIZES = [0, 3, LIMIT, LIMIT + 1]
+
+TWO = model([("Add", ["a", "b"], ["s"]), ("Sub", ["a", "b"], ["d"])], a=["n"], b=["n"], s=["n"], d=["n"])
+SAME = model([("Identity", ["x"], ["y"])], x=["n"], y=["n"])
+
+
+def feed(size):
+    return {"a": np.arange(size, dtype=np.float32), "b": np.ones(size, np.float32)}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_runs_leave_nothing_to_the_collector(size):
+    session = rukh.InferenceSession(TWO)
+    given = feed(size)
+    values = {name: rukh.OrtValue.ortvalue_from_numpy(array) for name, array in given.items()}
+    binding = session.io_binding()
+
+    def run():
+        session.run(None, given)
+        session.run(["d"], given, rukh.RunOptions())
+        session.run_with_ort_values(None, values)[1].numpy()
+        binding.bind_cpu_input("a", given["a"])
+        binding.bind_ortvalue_input("b", values["b"])
+        binding.bind_output("s")
+        session.run_with_iobinding(binding)
+        binding.copy_outputs_to_cpu()
+
+    run()
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(20):
+            run()
+        assert len(gc.get_objects()) - before < 10
+    finally:
+        gc.enable()
+
+
+def test_names_are_made_ready_once(monkeypatch):
+    session = rukh.InferenceSession(TWO)
+    first = session.run(["d", "s"], feed(3))
+    monkeypatch.setattr(_calls, "texts_array", None)
+    assert np.array_equal(session.run(["d", "s"], feed(3)), first)
+    # Another order needs other names.
+    with pytest.raises(TypeError):
+        session.run(["s", "d"], feed(3))
+
+
+def test_every_value_is_destroyed(monkeypatch):
+    there = []
+
+    def counting(step, function):
+        def counted(*arguments):
+            there.append(step)
+            return function(*arguments)
+
+        return counted
+
+    session = rukh.InferenceSession(TWO)
+    for name, step in (("_create_copy", 1), ("_create_over", 1), ("_destroy", -1)):
+        monkeypatch.setattr(_calls, name, counting(step, getattr(_calls, name)))
+    # The second input is refused when the first is there.
+    with pytest.raises(TypeError):
+        session.run(None, feed(3) | {"b": np.zeros(3, "datetime64[s]")})
+    assert there == [1, -1]
+    there.clear()
+    for size in SIZES:
+        session.run(None, feed(size))
+        # Two inputs; of the outputs those that are copied.
+        assert sum(there) == (-2 if size <= LIMIT else 0)
+        there.clear()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_large_inputs_are_kept_as_long_as_the_run(size):
+    session = rukh.InferenceSession(SAME)
+    x = np.zeros(size, np.float32)
+    gone = weakref.ref(x)
+    before = len(_values._owners)
+    outputs = session.run(None, {"x": x})
+    with pytest.raises(rukh.InvalidInputError):
+        session.run(None, {"x": x.reshape(size, 1)})
+    del x
+    assert gone() is None and len(_values._owners) == before and outputs[0].shape == (size,)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("element", ["FLOAT", "DOUBLE", "BFLOAT16", "BOOL", "INT64", "INT4", "FLOAT8E4M3FN"])
+def test_outputs_own_their_memory(element, size):
+    number = getattr(TensorProto, element)
+    session = rukh.InferenceSession(
+        model([("Identity", ["x"], ["y"])], opset=23, x=(number, ["n", 1]), y=(number, ["n", 1]))
+    )
+    dtype = rukh.OrtValue.ortvalue_from_shape_and_type([1], number).numpy().dtype
+    x = (np.arange(size).reshape(size, 1) % 2).astype(dtype)
+    (y,) = session.run(None, {"x": x})
+    del session
+    gc.collect()
+    assert y.dtype == dtype and y.shape == x.shape and y.flags.writeable and y.flags.c_contiguous
+    assert y.tobytes() == x.tobytes() and not np.shares_memory(x, y)
+
+
+def test_shapes_and_types_may_change_from_run_to_run():
+    session = rukh.InferenceSession(SAME)
+    for size in (3, 5, LIMIT + 1, 5, 0, 3):
+        x = np.arange(size, dtype=np.float32)
+        for given in (x, x[::-1], x.astype(">f4"), x.tolist() if size else x, rukh.OrtValue(x)):
+            (y,) = session.run(None, {"x": given})
+            assert y.tolist() == np.asarray(given).tolist()
+        with pytest.raises(rukh.InvalidInputError, match=r"Actual: \(tensor\(int32\)\)"):
+            session.run(None, {"x": x.astype(np.int32)})
+        with pytest.raises(rukh.InvalidInputError, match="Got: 2 Expected: 1"):
+            session.run(None, {"x": x.reshape(1, size)})
+
+
+def test_scalars_and_many_dimensions():
+    for rank in (0, 1, 8, 9, 12):
+        shape = [1] * rank
+        session = rukh.InferenceSession(model([("Neg", ["x"], ["y"])], x=shape, y=shape))
+        (y,) = session.run(None, {"x": np.full(shape, 2, np.float32)})
+        assert y.shape == tuple(shape) and y.item() == -2
+
+
+def test_many_choices_of_outputs():
+    names = [f"y{i}" for i in range(8)]
+    nodes = [helper.make_node("Add", ["x", "x"], [name]) for name in names]
+    session = rukh.InferenceSession(model(nodes, x=[2], **{name: [2] for name in names}))
+    x = np.array([1, 2], np.float32)
+    for choice in range(1, 256):
+        wanted = [name for i, name in enumerate(names) if choice >> i & 1]
+        assert [y.tolist() for y in session.run(wanted, {"x": x})] == [[2, 4]] * len(wanted)
+    assert len(session._calls) <= 32
+
+
+def test_names_that_are_none():
+    session = rukh.InferenceSession(TWO)
+    for names in ([["s"]], [None], ["s", 3]):
+        with pytest.raises(rukh.UnknownNameError, match="Invalid output name"):
+            session.run(names, feed(3))
+
+
+def test_threads_that_run_one_session_do_not_share_memory():
+    session = rukh.InferenceSession(TWO)
+    start, failures = threading.Barrier(4), []
+
+    def work(number):
+        start.wait()
+        for i in range(300):
+            size = (3, 40, LIMIT + 1)[(i + number) % 3]
+            a = np.full(size, number, np.float32)
+            s, d = session.run(None, {"a": a, "b": a})
+            if not (np.all(s == 2 * number) and not d.any() and s.shape == (size,)):
+                failures.append((number, i))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_another_device_gets_the_same_inputs(size, monkeypatch):
+    session = rukh.InferenceSession(TWO)
+    run, failures = _calls.Call.run, [rukh.DeviceError("the device is lost")]
+
+    def failing(call, options):
+        if failures:
+            raise failures.pop()
+        run(call, options)
+
+    monkeypatch.setattr(_calls.Call, "run", failing)
+    monkeypatch.setattr(session, "_fall_back", lambda error: session.set_providers(["CPUExecutionProvider"]))
+    for _ in range(2):
+        s, d = session.run(None, feed(size))
+        assert np.array_equal(s, np.arange(size) + 1) and np.array_equal(d, np.arange(size) - 1)
+    assert not failures
