@@ -11,9 +11,15 @@ export CARGO_TERM_COLOR ?= auto
 # cargo-c installs a Rust library the way C libraries are installed. This version is the newest that
 # rustc 1.95 builds.
 CARGO_C_VERSION := 0.10.24+cargo-0.98.0
-CARGO_CAPI ?= $(BUILD)/tools/bin/cargo-capi
 CARGO_DENY_VERSION := 0.20.2
-CARGO_DENY ?= $(BUILD)/tools/bin/cargo-deny
+# The program of a version where it is installed, or else the place where it will be.
+tool = $(shell path=$$(command -v $(1)) && [ "$$($$path --version)" = "$(2)" ] && echo $$path || echo $(BUILD)/tools/bin/$(1))
+ifndef CARGO_CAPI
+CARGO_CAPI := $(call tool,cargo-capi,cargo-c $(CARGO_C_VERSION))
+endif
+ifndef CARGO_DENY
+CARGO_DENY := $(call tool,cargo-deny,cargo-deny $(CARGO_DENY_VERSION))
+endif
 VENV := $(BUILD)/venv
 SERVE_VENV := $(BUILD)/venv-serve
 PYTHON := $(VENV)/bin/python
@@ -246,9 +252,10 @@ test-onnxruntime-models: door emulator $(VENV)/.test build/models/.clients ## th
 	RUKH_MODELS=$(BUILD)/models $(RUN_CLIENTS)
 
 HIP_ARCHES := gfx1100 gfx90a
-# Cases of the standard with each kind of check.
+# Cases of the standard with the checks below.
 HIP_SAMPLE ?= 150
-HIP_CHECKS := AMDEMU_CHECK=all AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1
+# All checks in one run; `make test-hip-full` has a run for each, which tells what a failure is about.
+HIP_CHECKS := "AMDEMU_CHECK=all AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1"
 HIP_CONFORMANCE = RUKH_PROVIDER=hip RUKH_ONNX_DATA=$(BUILD)/onnx-data \
 	$(CARGO) test --quiet -p rukh-cli --test conformance -- --nocapture
 
@@ -285,6 +292,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 test-hip-full: export RUKH_GPU_TARGETS := all
 test-hip-full: HIP_ARCHES := gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1150 gfx1151 gfx1200 gfx1201
 test-hip-full: HIP_SAMPLE := 100000
+test-hip-full: HIP_CHECKS := AMDEMU_CHECK=all AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1
 test-hip-full: test-hip ## as test-hip, with kernels for every target, each emulated, and all cases with all checks
 
 test-hip-models: emulator build/models/.exported ## whole models on an emulated GPU, compared with PyTorch's outputs (RUKH_CASES: parts of names)
