@@ -184,8 +184,11 @@ deny: $(CARGO_DENY) ## licences, duplicates and sources of the dependencies (den
 deny-advisories: $(CARGO_DENY) ## known defects of the dependencies; fetches the RustSec database from GitHub
 	$(CARGO_DENY) check advisories
 
+# Of all packages, whatever is run of them: for a selection of packages Cargo compiles anew what then has other features.
+TEST = $(CARGO) test --workspace
+
 test-rust: ## unit tests and tests of the command; those of CPU kernels also with fewer vector instructions
-	$(CARGO) test --workspace
+	$(TEST)
 	scripts/test_levels.sh quick
 
 test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level of vector instructions, and under qemu-user
@@ -201,12 +204,12 @@ test-c: stage ## the C and C++ tests against the installed library, and the ABI 
 	scripts/abi.sh check
 
 conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
-	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(CARGO) test -p rukh-cli --test conformance -- --nocapture
+	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(TEST) --test conformance -- --nocapture
 
 test-docs: stage $(VENV)/.test ## build and run the code that the documentation shows
 	python3 scripts/docs/charts.py --check
 	python3 scripts/docs/measurements.py --check docs/performance/tables.md
-	$(CARGO) build -p rukh-cli
+	$(CARGO) build --workspace --bin rukh
 	python3 scripts/test_docs.py $(STAGE) target/debug/rukh $(PYTHON)
 
 test-python: stage $(VENV)/.test ## build and install the Python package, run its tests and the ONNX standard's own suite
@@ -244,7 +247,7 @@ door: stage
 RUN_CLIENTS = RUKH_HIP_LIBRARY=$(BUILD)/emulator/libamdhip64.so AMDEMU_ARCH=gfx1100 onnxruntime/clients/run.sh $(DOOR) $(PYTHON)
 
 test-onnxruntime: door emulator $(VENV)/.test ## programs for ONNX Runtime, as their registries have them, on rukh (ORT_INCLUDE, ORT_GO, ORT_JAR, ORT_JAVA: onnxruntime/clients/run.sh)
-	$(EMULATED) $(CARGO) test --quiet -p rukh-onnxruntime
+	$(EMULATED) $(TEST) --quiet $(patsubst onnxruntime/tests/%.rs,--test %,$(wildcard onnxruntime/tests/*.rs))
 	scripts/install_packages.sh libpython3.11
 	$(RUN_CLIENTS)
 
@@ -254,18 +257,20 @@ test-onnxruntime-models: door emulator $(VENV)/.test build/models/.clients ## th
 HIP_ARCHES := gfx1100 gfx90a
 # Cases of the standard with the checks below.
 HIP_SAMPLE ?= 150
-# All checks in one run; `make test-hip-full` has a run for each, which tells what a failure is about.
+# All checks in one run, and those that the kernel tests are run with once more: with AMDEMU_CHECK they take ten times as long.
+# `make test-hip-full` has a run for each, which tells what a failure is about.
 HIP_CHECKS := "AMDEMU_CHECK=all AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1"
+HIP_ORDERS := "AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1"
 HIP_CONFORMANCE = RUKH_PROVIDER=hip RUKH_ONNX_DATA=$(BUILD)/onnx-data \
-	$(CARGO) test --quiet -p rukh-cli --test conformance -- --nocapture
+	$(TEST) --quiet --test conformance -- --nocapture
 
 test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emulated GPU: kernel tests, the standard's cases
 	for arch in $(HIP_ARCHES); do \
 		AMDEMU_ARCH=$$arch $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
-		AMDEMU_ARCH=$$arch $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
+		AMDEMU_ARCH=$$arch $(EMULATED) $(TEST) --quiet --lib hip || exit 1; \
 	done
-	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test command info_counts
-	$(EMULATED) $(CARGO) test --quiet -p rukh-cli --test devices --test hip_options --test hip_memory --test offline_tuning --test pictures
+	$(EMULATED) $(TEST) --quiet --test command info_counts
+	$(EMULATED) $(TEST) --quiet --test devices --test hip_options --test hip_memory --test offline_tuning --test pictures
 	cmake -S capi-tests -B $(BUILD)/capi-tests/device -G Ninja -DCMAKE_PREFIX_PATH=$(STAGE) >/dev/null
 	cmake --build $(BUILD)/capi-tests/device --target device --target device_options --target locations --target operators_captured --target operators_gpu >/dev/null
 	for test in device device_options locations; do \
@@ -284,8 +289,10 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py \
 		python/tests/test_providers.py python/tests/test_quantized_caches.py python/tests/test_quantized_graphs.py python/tests/test_window_caches.py python/tests/test_reach.py python/tests/test_adapters.py python/tests/test_text_operators.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
+	for check in $(HIP_ORDERS); do \
+		env $$check $(EMULATED) $(TEST) --quiet --lib hip || exit 1; \
+	done
 	for check in $(HIP_CHECKS); do \
-		env $$check $(EMULATED) $(CARGO) test --quiet --lib hip || exit 1; \
 		env $$check RUKH_SAMPLE=$(HIP_SAMPLE) $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
 	done
 
@@ -293,10 +300,11 @@ test-hip-full: export RUKH_GPU_TARGETS := all
 test-hip-full: HIP_ARCHES := gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1150 gfx1151 gfx1200 gfx1201
 test-hip-full: HIP_SAMPLE := 100000
 test-hip-full: HIP_CHECKS := AMDEMU_CHECK=all AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1
+test-hip-full: HIP_ORDERS := AMDEMU_CHECK=all AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1
 test-hip-full: test-hip ## as test-hip, with kernels for every target, each emulated, and all cases with all checks
 
 test-hip-models: emulator build/models/.exported ## whole models on an emulated GPU, compared with PyTorch's outputs (RUKH_CASES: parts of names)
-	RUKH_MODELS=$(BUILD)/models RUKH_PROVIDER=hip $(EMULATED) $(CARGO) test -p rukh-cli --test models -- --nocapture
+	RUKH_MODELS=$(BUILD)/models RUKH_PROVIDER=hip $(EMULATED) $(TEST) --test models -- --nocapture
 
 predict: emulator build/models/.exported ## predicted times of the exported models on a card (CARD and its TARGET, default 7900xtx and gfx1100)
 	$(CARGO) build --quiet -p amdemu -p rukh-cli

@@ -5,4 +5,4 @@ set -eu
 cd "$(dirname "$0")/.."
 export RUKH_ONNX_DATA="${RUKH_ONNX_DATA:-$PWD/build/onnx-data}"
 export RUKH_CASES="${1:-}"
-exec cargo test --quiet --package rukh-cli --test conformance -- --nocapture
+exec cargo test --quiet --workspace --test conformance -- --nocapture

@@ -9,16 +9,20 @@
 set -eu
 
 quick=${1-}
+# The program with the unit tests, by its path: built for this package alone, it would be compiled anew with other features.
+tests=$(cargo test --quiet --workspace --no-run --message-format=json |
+    sed -n 's/.*"executable":"\([^"]*\/rukh_cpu-[^"]*\)".*/\1/p' | tail -n 1)
+[ -x "$tests" ] || { echo "cargo names no program with the unit tests of rukh-cpu" >&2; exit 1; }
 has() { grep -qw "$1" /proc/cpuinfo; }
 
 run() {
     level=$1
     echo "level $level: unit tests"
-    RUKH_CPU_ISA=$level cargo test --quiet -p rukh-cpu
+    (cd cpu && RUKH_CPU_ISA=$level "$tests" --quiet)
     if [ "$quick" != quick ]; then
         echo "level $level: the standard's cases"
         RUKH_CPU_ISA=$level RUKH_ONNX_DATA=${RUKH_ONNX_DATA:-$PWD/build/onnx-data} \
-            cargo test --quiet -p rukh-cli --test conformance
+            cargo test --quiet --workspace --test conformance
     fi
 }
 
@@ -45,8 +49,7 @@ if [ "$(uname -m)" != x86_64 ] || ! command -v qemu-x86_64 >/dev/null; then
     echo "qemu-user: not run, it is for x86-64 and the command qemu-x86_64"
     exit 0
 fi
-tests=$(cargo test --quiet -p rukh-cpu --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\/rukh_cpu-[^"]*\)".*/\1/p' | tail -n 1)
 for cpu in qemu64 Haswell; do
     echo "qemu-user as $cpu: unit tests"
-    qemu-x86_64 -cpu $cpu "$tests" --quiet
+    (cd cpu && qemu-x86_64 -cpu $cpu "$tests" --quiet)
 done

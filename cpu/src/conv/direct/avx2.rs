@@ -11,7 +11,7 @@ pub(super) const ROWS: usize = 4;
 /// Taps whose weights fill a line of a cache.
 const TAPS: usize = 4;
 /// Floats of a vector.
-const LEN: usize = 8;
+pub(super) const LEN: usize = 8;
 
 /// What a tile reads.
 #[derive(Clone, Copy)]
@@ -39,40 +39,53 @@ impl Operands<'_> {
 /// Where rows of sums go that are outputs but for a bias, maybe what is added, and maybe the larger of them and 0.
 #[derive(Clone, Copy)]
 pub(super) struct Outputs {
-    /// The rows, and those that are added.
-    pub(super) to: [*mut f32; ROWS],
-    pub(super) residual: Option<[*const f32; ROWS]>,
+    /// The first of the rows, and of those that are added, and floats from a row to the next.
+    pub(super) to: *mut f32,
+    pub(super) residual: Option<*const f32>,
+    pub(super) stride: usize,
     pub(super) bias: [f32; ROWS],
     pub(super) relu: bool,
 }
 
-/// Writes rows of `V` whole vectors to where outputs are. Through memory, as other tiles, they would take a fifth longer
-/// where sums are short.
+/// Writes so many tiles of `V` whole vectors, each beside the one before, to where outputs are. Sums go from registers: through
+/// memory, as those of other tiles, they would take a fifth longer where sums are short. With one call for several tiles
+/// sums of 64 products take 0.85 to 0.95 of the time, of 256 0.95 to 0.97.
 ///
 /// # Safety
-/// As of `product`, with whole vectors; outputs have room for rows of them, which nobody else reads or writes, and as much is
-/// added.
+/// As of `product`, with whole vectors, for each tile; outputs have room for rows of them, which nobody else reads or writes,
+/// and as much is added.
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn outputs<const V: usize>(of: Operands<'_>, outputs: Outputs) {
-    let Outputs { to, residual, bias, relu } = outputs;
+pub(super) unsafe fn outputs<const V: usize>(mut of: Operands<'_>, tiles: usize, outputs: Outputs) {
+    let Outputs { mut to, mut residual, stride, bias, relu } = outputs;
     assert!(of.has_weights() && of.last == LEN);
-    // SAFETY: as the caller promises.
+    // SAFETY: as the caller promises; pointers behind the last tile are not used.
     unsafe {
-        let sums = sums::<V>(of);
-        for (r, ((sums, to), bias)) in sums.into_iter().zip(to).zip(bias).enumerate() {
-            let bias = _mm256_set1_ps(bias);
-            for (v, sum) in sums.into_iter().enumerate() {
-                let mut x = _mm256_add_ps(sum, bias);
-                if let Some(residual) = residual {
-                    x = _mm256_add_ps(x, _mm256_loadu_ps(residual[r].add(v * LEN)));
+        for _ in 0..tiles {
+            if let Some(residual) = residual {
+                for at in (0..ROWS * stride).step_by(stride) {
+                    _mm_prefetch::<_MM_HINT_T0>(residual.wrapping_add(at).cast());
+                    _mm_prefetch::<_MM_HINT_T0>(residual.wrapping_add(at + V * LEN - 1).cast());
                 }
-                if relu {
-                    // The operands in this order let NaN through.
-                    x = _mm256_max_ps(_mm256_setzero_ps(), x);
-                }
-                _mm256_storeu_ps(to.add(v * LEN), x);
             }
+            let sums = sums::<V>(of);
+            for (r, (sums, bias)) in sums.into_iter().zip(&bias).enumerate() {
+                let bias = _mm256_broadcast_ss(bias);
+                for (v, sum) in sums.into_iter().enumerate() {
+                    let (mut x, at) = (_mm256_add_ps(sum, bias), r * stride + v * LEN);
+                    if let Some(residual) = residual {
+                        x = _mm256_add_ps(x, _mm256_loadu_ps(residual.add(at)));
+                    }
+                    if relu {
+                        // The operands in this order let NaN through.
+                        x = _mm256_max_ps(_mm256_setzero_ps(), x);
+                    }
+                    _mm256_storeu_ps(to.add(at), x);
+                }
+            }
+            of.positions = of.positions.wrapping_add(V * LEN);
+            to = to.wrapping_add(V * LEN);
+            residual = residual.map(|residual| residual.wrapping_add(V * LEN));
         }
     }
 }

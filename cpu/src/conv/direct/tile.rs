@@ -23,6 +23,8 @@ use crate::ops::activation::Activation;
 const TILE_LEN: usize = 8 * VECTORS * LONGEST + LONGEST;
 /// Elements of the right operand that all panels meet before others.
 const CACHED: usize = 4 * 1024;
+/// The same with AVX2, which computes several tiles at a time.
+const CACHED_AVX2: usize = 12 * 1024;
 /// Columns after the last whole vector that are cheaper as vectors of rows, at most. With four of AVX-512's sixteen 1 × 1 of
 /// 14 × 14 gained 2 in a hundred, and groups of 120 channels lost 6.
 pub(crate) const ALONE: usize = 2;
@@ -90,7 +92,8 @@ impl Block<'_> {
         let mut segments = Segments::NONE;
         // So many columns of all taps stay in the first cache while panels go by.
         let width = VECTORS * len;
-        let strip = (CACHED / (depth * width).max(1)).max(1) * width;
+        let cached = if R == 4 { CACHED_AVX2 } else { CACHED };
+        let strip = (cached / (depth * width).max(1)).max(1) * width;
         for strip in (start..end - alone).step_by(strip).map(|start| start..(start + strip).min(end - alone))
         {
             // In the last strip, while a panel is at hand.
@@ -100,7 +103,20 @@ impl Block<'_> {
                 let rows = row..(row + R).min(self.rows.end);
                 // Of what the next strip reads from memory, one vector of each tap.
                 let ahead = if i < VECTORS { strip.len() + i * len } else { 0 };
-                for start in strip.clone().step_by(width) {
+                let mut first = strip.start;
+                #[cfg(target_arch = "x86_64")]
+                if R == avx2::ROWS && rows.len() == R && self.lines.line == self.lines.pitch {
+                    // All whole tiles at a time.
+                    let (at, count) = (first - self.origin, strip.len() / width * width);
+                    let reach = reach(last, at, count, self.planes.len());
+                    let (taps, planes, to) = (self.taps, self.planes, Some((&self.epilogue, row, first)));
+                    let tile = Tile { panel, taps, planes, start: at, count, reach, ahead, to };
+                    // SAFETY: panels of so many rows are those of AVX2; what is read lies inside, see `reach`.
+                    if count > 0 && unsafe { tile.outputs_avx2::<VECTORS>(count / width) } {
+                        first += count;
+                    }
+                }
+                for start in (first..strip.end).step_by(width) {
                     let count = width.min(strip.end - start);
                     let at = start - self.origin;
                     let reach = reach(last, at, count, self.planes.len());
@@ -197,43 +213,14 @@ impl Tile<'_> {
         let len = ops.len();
         let last = (self.reach - (V - 1) * len).min(len);
         let to = self.to.filter(|_| last == len);
+        // SAFETY: as of `compute`: from each tap as many elements lie inside as a tile has.
+        if to.is_some() && V > 1 && unsafe { self.outputs_avx2::<V>(1) } {
+            return true;
+        }
         if let Some((epilogue, row, column)) = to {
             epilogue.fetch::<I, R, V>(isa, row, column);
         }
-        let operands = avx2::Operands {
-            panel: self.panel,
-            taps: self.taps,
-            positions: self.planes.as_ptr().wrapping_add(self.start),
-            ahead: self.ahead,
-            weights_ahead: AHEAD,
-            last,
-        };
-        let relu = to.and_then(|(epilogue, ..)| match epilogue.activation {
-            Activation::Identity => Some(false),
-            Activation::Relu => Some(true),
-            _ => None,
-        });
-        if let (Some((epilogue, row, column)), Some(relu), 2..) = (to, relu, V) {
-            assert!(column + V * len <= epilogue.columns && R == avx2::ROWS);
-            let at = epilogue.start + row * epilogue.columns + column;
-            // SAFETY: of each row the vectors lie inside by the assertion, and tiles do not overlap; the rest as below.
-            unsafe {
-                let outputs = avx2::Outputs {
-                    to: std::array::from_fn(|r| {
-                        let at = at + r * epilogue.columns;
-                        epilogue.out.get(at..at + V * len).as_mut_ptr()
-                    }),
-                    residual: epilogue.residual.map(|residual| {
-                        let row = |r| residual[at + r * epilogue.columns..][..V * len].as_ptr();
-                        std::array::from_fn(row)
-                    }),
-                    bias: std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
-                    relu,
-                };
-                avx2::outputs::<V>(operands, outputs);
-            }
-            return true;
-        }
+        let operands = self.operands_avx2(last);
         // SAFETY: as of `compute`; with vectors of 8 there are AVX2 and FMA.
         unsafe { avx2::product::<V>(operands, &mut sums.0) };
         if let Some((epilogue, row, column)) = to {
@@ -244,6 +231,44 @@ impl Tile<'_> {
             epilogue.vectors_of_rows(isa, product, row, column);
         }
         to.is_some()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn operands_avx2(&self, last: usize) -> avx2::Operands<'_> {
+        let positions = self.planes.as_ptr().wrapping_add(self.start);
+        let (panel, taps, ahead) = (self.panel, self.taps, self.ahead);
+        avx2::Operands { panel, taps, positions, ahead, weights_ahead: AHEAD, last }
+    }
+
+    /// Computes so many tiles of `V` whole vectors, each beside the one before, from registers; tells whether there is such a
+    /// way for these outputs.
+    ///
+    /// # Safety
+    /// The processor has AVX2 and FMA; from the start on as many elements of each tap lie inside the planes.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn outputs_avx2<const V: usize>(&self, tiles: usize) -> bool {
+        let Some((epilogue, row, column)) = self.to else { return false };
+        let relu = match epilogue.activation {
+            Activation::Identity => false,
+            Activation::Relu => true,
+            _ => return false,
+        };
+        let (width, stride) = (tiles * V * avx2::LEN, epilogue.columns);
+        let at = epilogue.start + row * stride + column;
+        let end = at + (avx2::ROWS - 1) * stride + width;
+        assert!(column + width <= stride && end <= epilogue.out.len(), "tiles lie inside the outputs");
+        let outputs = avx2::Outputs {
+            to: epilogue.out.start().wrapping_add(at),
+            residual: epilogue.residual.map(|residual| residual[at..end].as_ptr()),
+            stride,
+            bias: std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
+            relu,
+        };
+        // SAFETY: as the caller promises; of each row the vectors lie inside by the assertion, and tiles do not overlap.
+        unsafe { avx2::outputs::<V>(self.operands_avx2(avx2::LEN), tiles, outputs) };
+        true
     }
 
     #[inline(always)]
