@@ -209,7 +209,7 @@ conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
 test-docs: stage $(VENV)/.test ## build and run the code that the documentation shows
 	python3 scripts/docs/charts.py --check
 	python3 scripts/docs/measurements.py --check docs/performance/tables.md
-	$(CARGO) build --workspace --bin rukh
+	$(TEST) --quiet --no-run --test command
 	python3 scripts/test_docs.py $(STAGE) target/debug/rukh $(PYTHON)
 
 test-python: stage $(VENV)/.test ## build and install the Python package, run its tests and the ONNX standard's own suite
@@ -487,13 +487,13 @@ build/quantized/.written: scripts/models/quantize.py build/models/.exported
 	$(PYTHON) scripts/models/quantize.py --models $(BUILD)/models --out $(BUILD)/quantized
 	touch $@
 
-# Optimized in the profile of tests too, which then need not build it twice. Programs that ask for a version of HIP's
+# With a test of its own, whose library is that of all tests. Programs that ask for a version of HIP's
 # runtime find it under that version's name.
 emulator: ## build the emulated AMD GPU as build/emulator/libamdhip64.so
-	$(CARGO) build --quiet -p amdemu
+	$(TEST) --quiet --no-run --test rooms
 	mkdir -p $(BUILD)/emulator
 	for name in libamdhip64.so libamdhip64.so.5 libamdhip64.so.6 libamdhip64.so.7; do \
-		cp -f target/debug/libamdhip64.so $(BUILD)/emulator/$$name; \
+		cp -f target/debug/deps/libamdhip64.so $(BUILD)/emulator/$$name; \
 	done
 
 # --- care ---------------------------------------------------------------------------------------
