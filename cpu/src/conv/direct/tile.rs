@@ -23,7 +23,8 @@ use crate::ops::activation::Activation;
 const TILE_LEN: usize = 8 * VECTORS * LONGEST + LONGEST;
 /// Elements of the right operand that all panels meet before others.
 const CACHED: usize = 4 * 1024;
-/// The same with AVX2, which computes several tiles at a time.
+/// The same with AVX2, which computes the tiles of a panel in one call: 48 KB, of which the second cache holds what the first one
+/// does not.
 const CACHED_AVX2: usize = 12 * 1024;
 /// Columns after the last whole vector that are cheaper as vectors of rows, at most. With four of AVX-512's sixteen 1 × 1 of
 /// 14 × 14 gained 2 in a hundred, and groups of 120 channels lost 6.
@@ -90,7 +91,7 @@ impl Block<'_> {
             }
         }
         let mut segments = Segments::NONE;
-        // So many columns of all taps stay in the first cache while panels go by.
+        // So many columns of all taps stay in a cache while panels go by.
         let width = VECTORS * len;
         let cached = if R == 4 { CACHED_AVX2 } else { CACHED };
         let strip = (cached / (depth * width).max(1)).max(1) * width;
@@ -205,7 +206,7 @@ impl Tile<'_> {
         self.to.is_some()
     }
 
-    /// The same with AVX2, the one instruction set whose panels have four rows; sums go through memory.
+    /// The same with AVX2, the one instruction set whose panels have four rows.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn compute_avx2<I: Isa, const R: usize, const V: usize>(&self, isa: I, sums: &mut Sums) -> bool {
