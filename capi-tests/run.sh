@@ -40,8 +40,9 @@ variant package-static -DRUKH_BY=package -DRUKH_LINK=static
 variant pkg-config-shared -DRUKH_BY=pkg-config -DRUKH_LINK=shared
 variant pkg-config-static -DRUKH_BY=pkg-config -DRUKH_LINK=static
 variant sanitized -DRUKH_BY=package -DRUKH_LINK=shared -DRUKH_SANITIZE=ON
+# Without --fair-sched a thread may keep valgrind's one lock for minutes, while others wait for it.
 variant valgrind -DRUKH_BY=package -DRUKH_LINK=shared \
-    -DRUKH_WRAPPER="valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --show-leak-kinds=definite,indirect"
+    -DRUKH_WRAPPER="valgrind --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --show-leak-kinds=definite,indirect"
 
 # A program without any shared library. It cannot load a GPU's runtime.
 if cc -static -O1 -o "$builds/static" "$here/src/session.c" $(pkg-config --cflags rukh) \

@@ -92,7 +92,8 @@ genai_client() {
 }
 [ -n "$models" ] || genai_client || fail genai
 
-memory_checked="valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect \
+# Threads in turns (--fair-sched): else one may keep the others waiting for minutes.
+memory_checked="valgrind --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect \
     --show-leak-kinds=definite,indirect"
 
 # c_client HEADERS COMPILER ENDING GPU-PROVIDERS-OF-DIGITS GPU-PROVIDERS-OF-CASES
