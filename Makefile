@@ -76,6 +76,7 @@ test: tools ## install what the tests need and run every test that takes minutes
 	$(MAKE) --no-print-directory test-hip
 	$(MAKE) --no-print-directory test-onnxruntime-ep
 
+test-full: export C_VARIANTS :=
 test-full: test ## also draw many random cases and graphs, export the large models (2.5 GB), compare with torch's outputs and with ONNX Runtime, and fuzz
 	$(MAKE) --no-print-directory test-levels
 	$(MAKE) --no-print-directory test-cross
@@ -198,10 +199,13 @@ test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level
 test-cross: run-tools ## the library cross-compiled for ARM Linux and for Windows; unit tests and C tests by qemu-user and wine
 	scripts/test_cross.sh $(CARGO_CAPI)
 
-test-c: stage ## the C and C++ tests against the installed library, and the ABI check
-	capi-tests/run.sh $(STAGE)
+# Two of the four ways to find and link the library; `make test-c C_VARIANTS=` runs all.
+C_VARIANTS ?= package-shared pkg-config-static sanitized valgrind
+
+test-c: stage ## the C and C++ tests against the installed library (C_VARIANTS), and the ABI check
+	capi-tests/run.sh $(STAGE) $(C_VARIANTS)
 	scripts/test_examples.sh $(STAGE) $(BUILD)/examples
-	scripts/abi.sh check
+	scripts/abi.sh check $(STAGE)
 
 conformance: build/onnx-data/VERSION ## the ONNX standard's own test cases
 	RUKH_ONNX_DATA=$(BUILD)/onnx-data $(TEST) --test conformance -- --nocapture

@@ -1,13 +1,15 @@
 #!/bin/sh
-# Builds and runs the tests of the C API against an installed tree, in every variant:
+# Builds and runs the tests of the C API against an installed tree:
 #
-#   capi-tests/run.sh PREFIX
+#   capi-tests/run.sh PREFIX [VARIANT...]     (all that stand below, if none is named)
 #
 # Needs cmake, ninja, pkg-config, valgrind and a C and C++ compiler. Builds under build/capi-tests.
 set -eu
 
-[ $# -eq 1 ] || { echo "usage: $0 PREFIX (where the library is installed)" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 PREFIX [VARIANT...] (PREFIX: where the library is installed)" >&2; exit 2; }
 prefix=$(cd "$1" && pwd)
+shift
+wanted=$*
 here=$(cd "$(dirname "$0")" && pwd)
 builds=${CAPI_TESTS_BUILD:-$here/../build/capi-tests}
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name rukh.pc | head -n 1)")
@@ -15,34 +17,42 @@ export PKG_CONFIG_PATH
 
 failed=
 
-# variant NAME CMAKE-ARGUMENTS...
+# variant NAME FOLDER CMAKE-ARGUMENTS...
+# Variants of one folder differ in how programs are run: those that the one before compiled serve the next.
 variant() {
     name=$1
-    shift
+    folder=$builds/$2
+    shift 2
+    known="$known $name"
+    case " ${wanted:-$name} " in *" $name "*) ;; *) return 0 ;; esac
     log=$builds/$name.log
     # CMAKE_BUILD_RPATH serves the pkg-config variant, whose library is no CMake target.
-    if cmake -S "$here" -B "$builds/$name" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    if cmake -S "$here" -B "$folder" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
         -DCMAKE_BUILD_RPATH="$(dirname "$PKG_CONFIG_PATH")" "$@" >"$log" 2>&1 \
-        && cmake --build "$builds/$name" >>"$log" 2>&1 \
-        && (cd "$builds/$name" && ctest --output-on-failure --parallel 2) >>"$log" 2>&1; then
+        && cmake --build "$folder" >>"$log" 2>&1 \
+        && (cd "$folder" && ctest --output-on-failure --parallel 2) >>"$log" 2>&1; then
         echo "$name: $(grep 'tests passed' "$log") in $(awk '/Total Test time/ { print $6 }' "$log") s"
-        # Programs that hold the library take 40 MB each.
-        rm -rf "${builds:?}/$name"
     else
         cat "$log"
         failed="$failed $name"
     fi
+    # Programs that hold the library take 40 MB each.
+    case $name in *-static) rm -rf "$folder" ;; esac
 }
 
+known=
 mkdir -p "$builds"
-variant package-shared -DRUKH_BY=package -DRUKH_LINK=shared
-variant package-static -DRUKH_BY=package -DRUKH_LINK=static
-variant pkg-config-shared -DRUKH_BY=pkg-config -DRUKH_LINK=shared
-variant pkg-config-static -DRUKH_BY=pkg-config -DRUKH_LINK=static
-variant sanitized -DRUKH_BY=package -DRUKH_LINK=shared -DRUKH_SANITIZE=ON
+variant package-shared shared -DRUKH_BY=package -DRUKH_LINK=shared -DRUKH_WRAPPER=
 # Without --fair-sched a thread may keep valgrind's one lock for minutes, while others wait for it.
-variant valgrind -DRUKH_BY=package -DRUKH_LINK=shared \
+variant valgrind shared -DRUKH_BY=package -DRUKH_LINK=shared \
     -DRUKH_WRAPPER="valgrind --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --show-leak-kinds=definite,indirect"
+variant package-static package-static -DRUKH_BY=package -DRUKH_LINK=static
+variant pkg-config-shared pkg-config-shared -DRUKH_BY=pkg-config -DRUKH_LINK=shared
+variant pkg-config-static pkg-config-static -DRUKH_BY=pkg-config -DRUKH_LINK=static
+variant sanitized sanitized -DRUKH_BY=package -DRUKH_LINK=shared -DRUKH_SANITIZE=ON
+for name in $wanted; do
+    case " $known " in *" $name "*) ;; *) echo "no variant $name; there are$known" >&2; exit 2 ;; esac
+done
 
 # A program without any shared library. It cannot load a GPU's runtime.
 if cc -static -O1 -o "$builds/static" "$here/src/session.c" $(pkg-config --cflags rukh) \
