@@ -31,7 +31,7 @@ impl Blocks {
         threads: usize,
         residual: bool,
     ) -> Self {
-        let blocks = Self::large(unit, [groups, m, k], positions, threads, residual);
+        let blocks = Self::cut(unit, [groups, m, k], positions, threads, residual, false);
         let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
         // The panels of a block stay in a processor's own cache while positions go by.
         let mut rows = blocks.rows;
@@ -41,13 +41,25 @@ impl Blocks {
         Blocks { rows, ..blocks }
     }
 
-    /// The same, whose panels need not stay in a cache.
-    pub(crate) fn large(
+    /// The same for blocks that copy the positions they read to strips: panels go by each strip from whichever cache, and
+    /// fewer blocks of rows copy less often.
+    pub(crate) fn of_strips(
+        unit: usize,
+        shape: [usize; 3],
+        positions: usize,
+        threads: usize,
+        residual: bool,
+    ) -> Self {
+        Self::cut(unit, shape, positions, threads, residual, true)
+    }
+
+    fn cut(
         unit: usize,
         [groups, m, k]: [usize; 3],
         positions: usize,
         threads: usize,
         residual: bool,
+        strips: bool,
     ) -> Self {
         let most = if threads == 1 { 1 } else { threads * 4 };
         let wanted = (groups * m * positions * k / GRAIN).clamp(1, most).div_ceil(groups);
@@ -60,7 +72,7 @@ impl Blocks {
         let (mut rows, mut columns) = if by_rows { (each.min(panels), 1) } else { (1, each.min(tiles)) };
         while rows * columns < wanted {
             let (cut_rows, cut_columns) = (2 * rows <= panels, 2 * columns <= tiles);
-            match positions / columns >= m / rows {
+            match strips || positions / columns >= m / rows {
                 true if cut_columns => columns *= 2,
                 _ if cut_rows => rows *= 2,
                 _ if cut_columns => columns *= 2,

@@ -35,6 +35,15 @@ impl Lines {
         Runs { lines: self, y, x, at: 0, count }
     }
 
+    /// The position of an output, where there are no gaps between outputs.
+    #[inline(always)]
+    pub(crate) fn of_output(self, output: usize) -> usize {
+        match self.line == self.pitch {
+            true => output,
+            false => output / self.line * self.pitch + output % self.line,
+        }
+    }
+
     /// How many outputs come before a position, where there are no gaps between outputs.
     pub(crate) fn outputs_before(self, position: usize) -> usize {
         let Runs { y, x, .. } = self.runs(position, 0);

@@ -87,6 +87,7 @@ impl Products<'_> {
             rows: group * m + rows.start..group * m + rows.end,
             epilogue,
             scratch,
+            next: None,
         };
         block.widest();
     }

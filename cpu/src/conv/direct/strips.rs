@@ -10,13 +10,14 @@ use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
 use super::panels::SumTile;
-use super::tile::{ALONE, Block};
+use super::tile::{ALONE, Block, Next};
 use crate::conv::common::blocks::VECTORS;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Run};
 use crate::conv::common::masks::LONGEST;
 use crate::conv::common::planes::Planes;
 use crate::isa::Dispatch;
+use crate::loops::fetch::into_second_cache;
 
 /// Runs of a strip, and of positions beyond it, at most.
 const RUNS: usize = VECTORS * LONGEST + ALONE;
@@ -24,6 +25,10 @@ const RUNS: usize = VECTORS * LONGEST + ALONE;
 const FIRST_CACHE: usize = 32 * 1024;
 /// Bytes of the cache lines that hold a tile's positions of one line of a plane.
 const TOUCHED: usize = 160;
+/// Elements that stay in a processor's second cache: fetching them would cost a twentieth.
+const SECOND_CACHE: usize = 64 * 1024;
+/// Rows that are fetched ahead of the one that is copied.
+const ROWS_AHEAD: usize = 12;
 /// Pages that a processor finds at once.
 const PAGES: usize = 128;
 
@@ -112,25 +117,30 @@ impl Strips<'_> {
         let (depth, last) = (self.taps.len(), self.taps.iter().fold(0, |last, &tap| last.max(tap)));
         let &StripTaps { tile, taps: ref strip_taps } = self.strip_taps;
         let mut runs = [Run { from: 0, to: 0, len: 0 }; RUNS];
-        for strip in widths(tile, self.columns) {
+        let mut strips = widths(tile, self.columns.clone()).peekable();
+        let fetching = self.planes.len() > SECOND_CACHE && self.from.line <= self.from.pitch;
+        while let Some(strip) = strips.next() {
+            let next = strips.peek().filter(|_| fetching).map(|next| {
+                let positions = self.from.of_output(next.start)..self.from.of_output(next.end - 1) + 1;
+                Next { planes: self.planes, taps: self.taps, positions }
+            });
             let (vectors, mut count) = (strip.len().div_ceil(tile.vector), 0);
             let pitch = vectors * tile.vector;
             let mut at = strip.start;
             while at < strip.end {
-                let (from, left) = match self.from.line == self.from.pitch {
-                    true => (at, strip.end - at),
-                    false => {
-                        let (y, x) = (at / self.from.line, at % self.from.line);
-                        (y * self.from.pitch + x, self.from.line - x)
-                    }
+                let left = if self.from.line == self.from.pitch {
+                    strip.len()
+                } else {
+                    self.from.line - at % self.from.line
                 };
-                let len = left.min(strip.end - at);
+                let (from, len) = (self.from.of_output(at), left.min(strip.end - at));
                 runs[count] = Run { from, to: at - strip.start, len };
                 (at, count) = (at + len, count + 1);
             }
             let room = &mut self.room[..depth * pitch + LONGEST];
             let (planes, runs) = (self.planes, &runs[..count]);
-            CopyRuns { planes, taps: self.taps, last, runs, pitch, out: &mut *room }.widest();
+            let fetch = fetching && strip.start == self.columns.start;
+            CopyRuns { planes, taps: self.taps, last, runs, pitch, fetch, out: &mut *room }.widest();
             let block = Block {
                 panels: self.panels,
                 panel: self.panel,
@@ -142,6 +152,7 @@ impl Strips<'_> {
                 rows: self.rows.clone(),
                 epilogue: self.epilogue,
                 scratch: &mut *self.scratch,
+                next,
             };
             block.widest();
         }
@@ -156,6 +167,8 @@ struct CopyRuns<'a> {
     last: usize,
     runs: &'a [Run],
     pitch: usize,
+    /// Whether rows are fetched ahead: nothing did so before.
+    fetch: bool,
     out: &'a mut [f32],
 }
 
@@ -164,7 +177,7 @@ impl SimdOp for CopyRuns<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let CopyRuns { planes, taps, last, runs, pitch, out } = self;
+        let CopyRuns { planes, taps, last, runs, pitch, fetch, out } = self;
         let ops = isa.f32();
         let len = ops.len();
         let farthest = runs.iter().map(|run| run.from + run.len.next_multiple_of(len)).max();
@@ -173,6 +186,11 @@ impl SimdOp for CopyRuns<'_> {
         assert!(ends && out.len() >= taps.len() * pitch + LONGEST, "there is room for all rows");
         for (row, &tap) in taps.iter().enumerate() {
             let to = &mut out[row * pitch..];
+            if let Some(&soon) = taps.get(row + ROWS_AHEAD).filter(|_| fetch) {
+                for run in runs {
+                    into_second_cache(&planes[soon + run.from..][..run.len]);
+                }
+            }
             for run in runs {
                 // What a vector writes beyond its end is written over by what follows.
                 let (from, to) = (tap + run.from, &mut to[run.to..]);

@@ -16,6 +16,7 @@ use crate::conv::common::blocks::VECTORS;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Segments};
 use crate::conv::common::masks::{LONGEST, Masks};
+use crate::loops::fetch::into_second_cache;
 #[cfg(target_arch = "x86_64")]
 use crate::ops::activation::Activation;
 
@@ -55,6 +56,28 @@ pub(crate) struct Block<'a> {
     pub(crate) epilogue: F32Epilogue<'a>,
     /// For each of `ALONE` columns, its elements repeated for the rows of a panel.
     pub(crate) scratch: &'a mut [f32],
+    /// What will be read after this block, if that is known.
+    pub(crate) next: Option<Next<'a>>,
+}
+
+/// The same positions of some planes. They are fetched while panels go by: copied from a memory that other programs use as
+/// well, strips took half of the time of a product with 128 channels.
+pub(crate) struct Next<'a> {
+    pub(crate) planes: &'a [f32],
+    pub(crate) taps: &'a [usize],
+    pub(crate) positions: Range<usize>,
+}
+
+impl Next<'_> {
+    /// Fetches the part `i` of `parts`.
+    #[inline(always)]
+    fn fetch(&self, i: usize, parts: usize) {
+        let part = |i: usize| self.taps.len() * i / parts;
+        for &tap in &self.taps[part(i)..part(i + 1)] {
+            let Range { start, end } = self.positions;
+            into_second_cache(&self.planes[tap + start..tap + end]);
+        }
+    }
 }
 
 impl SimdOp for Block<'_> {
@@ -99,7 +122,11 @@ impl Block<'_> {
         {
             // In the last strip, while a panel is at hand.
             let alone = if strip.end == end - alone { strip.end..end } else { end..end };
+            let count = self.rows.len().div_ceil(R);
             for (i, row) in self.rows.clone().step_by(R).enumerate() {
+                if let Some(next) = &self.next {
+                    next.fetch(i, count);
+                }
                 let panel = &self.panels[i * self.panel..][..of_panel];
                 let rows = row..(row + R).min(self.rows.end);
                 // Of what the next strip reads from memory, one vector of each tap.

@@ -46,7 +46,7 @@ impl DotPlan {
         Some(DotPlan(parts.map(Partition::Lines).unwrap_or_else(|| {
             let blocks = match product.steps {
                 // Strips stay in a cache instead.
-                Some(_) => Blocks::large,
+                Some(_) => Blocks::of_strips,
                 None => Blocks::new,
             };
             let blocks = blocks(panels.block_rows(), panels.shape(), whole.positions, threads, false);

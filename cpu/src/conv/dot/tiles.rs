@@ -11,6 +11,7 @@ use super::strip::{Gathering, Of, PAIR, PAIRS, Right, pairs_of};
 use crate::gemm::{
     DotGroup, MicroKernel, Room, SumVector, TILE_SIDE, TileProduct, TileShape, Tiles, VECTOR, keep_awake,
 };
+use crate::loops::fetch::into_second_cache;
 
 /// Rows, and positions, of the sums that are computed at a time.
 const SIDE: usize = PAIR;
@@ -208,21 +209,9 @@ impl Job<'_> {
     fn fetch(&self, lines: Range<usize>, positions: Range<usize>) {
         for line in lines {
             let from = self.begins[0] as usize / size_of::<u32>() + line * self.line;
-            fetch(&self.image[from + positions.start..from + positions.end]);
+            into_second_cache(&self.image[from + positions.start..from + positions.end]);
         }
     }
-}
-
-/// Fetches memory into the second cache.
-fn fetch(words: &[u32]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in words.chunks(VECTOR) {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: every processor of x86-64 has this instruction, and it reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = words;
 }
 
 /// What is asked of an epilogue.

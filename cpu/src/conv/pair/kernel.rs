@@ -306,6 +306,7 @@ impl Pair<'_> {
                 columns: count,
             },
             scratch: column,
+            next: None,
         };
         first.widest();
         let (between, activation) = (&*between, self.op.second.activation);

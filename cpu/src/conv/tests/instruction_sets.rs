@@ -86,6 +86,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
                     rows: g * m..(g + 1) * m,
                     epilogue: F32Epilogue { start: image * rows * columns, ..epilogue },
                     scratch: &mut vec![0.0; 16 * taps.len()],
+                    next: None,
                 };
                 block.eval(isa);
             }
@@ -144,6 +145,7 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
                 rows: 0..m,
                 epilogue: F32Epilogue { out: &parts, start: number * m * count, columns: count, ..plain },
                 scratch: &mut vec![0.0; 16 * channels],
+                next: None,
             };
             block.eval(isa);
         }
@@ -260,6 +262,7 @@ fn activations_are_those_of_products() {
                     rows: row..row + 1,
                     epilogue: F32Epilogue { bias: None, residual, activation, out: &out, start: 0, columns: 37 },
                     scratch: &mut [0.0; 16],
+                    next: None,
                 };
                 block.eval(isa);
             }

@@ -76,6 +76,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { x: &[1, 3, 1, 1], w: &[4, 3, 3, 3], pads: &[1, 1, 1, 1], strides: &[], dilations: &[], group: 1, y: &[1, 4, 1, 1], checksum: 63.0 },
     Case { x: &[1, 6, 33, 20], w: &[10, 3, 1, 1], pads: &[], strides: &[], dilations: &[], group: 2, y: &[1, 10, 33, 20], checksum: 96.0 },
     Case { x: &[1, 9, 40, 31], w: &[11, 9, 1, 1], pads: &[], strides: &[], dilations: &[], group: 1, y: &[1, 11, 40, 31], checksum: 1369.0 },
+    Case { x: &[1, 151, 33, 34], w: &[113, 151, 1, 1], pads: &[], strides: &[], dilations: &[], group: 1, y: &[1, 113, 33, 34], checksum: -1.0 },
     Case { x: &[1, 6, 65, 33], w: &[9, 6, 1, 1], pads: &[], strides: &[2, 2], dilations: &[], group: 1, y: &[1, 9, 33, 17], checksum: 48.0 },
     Case { x: &[2, 5, 9, 11], w: &[4, 5, 1, 1], pads: &[], strides: &[1, 3], dilations: &[], group: 1, y: &[2, 4, 9, 4], checksum: 89.0 },
     Case { x: &[2, 33, 7, 9], w: &[35, 33, 3, 3], pads: &[2, 2, 2, 2], strides: &[], dilations: &[2, 2], group: 1, y: &[2, 35, 7, 9], checksum: 221.0 },

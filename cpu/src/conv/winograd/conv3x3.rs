@@ -361,6 +361,7 @@ impl Conv3x3 {
                         rows: 0..rows.len(),
                         epilogue: F32Epilogue { start: i * step, ..plain },
                         scratch: &mut *column,
+                        next: None,
                     };
                     product.widest();
                 }
