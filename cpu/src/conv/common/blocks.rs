@@ -53,6 +53,7 @@ impl Blocks {
         Self::cut(unit, shape, positions, threads, residual, true)
     }
 
+    /// Enough blocks for all threads; of strips by positions first.
     fn cut(
         unit: usize,
         [groups, m, k]: [usize; 3],

@@ -37,7 +37,7 @@ impl Lines {
 
     /// The position of an output, where there are no gaps between outputs.
     #[inline(always)]
-    pub(crate) fn of_output(self, output: usize) -> usize {
+    pub(crate) fn position_of(self, output: usize) -> usize {
         match self.line == self.pitch {
             true => output,
             false => output / self.line * self.pitch + output % self.line,

@@ -58,7 +58,7 @@ impl DirectPlan {
         let layout = |planes: Planes, threads, taps| {
             let (unit, shape) = (panels.rows(), panels.shape());
             let outputs = planes.lines.outputs_before(planes.positions);
-            let strips = in_strips(&planes).then(|| Arc::new(StripTaps::new(tile, k, [outputs].into_iter())));
+            let strips = in_strips(&planes).then(|| Arc::new(StripTaps::new(tile, k, outputs, &planes)));
             let blocks = match strips {
                 // Each block copies the strips that it reads.
                 Some(_) => Blocks::of_strips(unit, shape, outputs, threads, residual),

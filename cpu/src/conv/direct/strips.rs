@@ -27,6 +27,8 @@ const FIRST_CACHE: usize = 32 * 1024;
 const TOUCHED: usize = 160;
 /// Elements that stay in a processor's second cache: fetching them would cost a twentieth.
 const SECOND_CACHE: usize = 64 * 1024;
+/// Elements of a page. Where planes are smaller, fetching gained nothing, and cost up to a tenth.
+const PAGE: usize = 1024;
 /// Rows that are fetched ahead of the one that is copied.
 const ROWS_AHEAD: usize = 12;
 /// Pages that a processor finds at once.
@@ -36,23 +38,26 @@ const PAGES: usize = 128;
 pub(crate) struct StripTaps {
     tile: SumTile,
     taps: [Vec<usize>; VECTORS + 1],
+    /// Whether strips are fetched before they are copied.
+    fetched: bool,
 }
 
 impl StripTaps {
-    /// For strips of so many positions at a time.
-    pub(crate) fn new(tile: SumTile, depth: usize, positions: impl Iterator<Item = usize>) -> Self {
+    /// For strips of so many positions of an image.
+    pub(crate) fn new(tile: SumTile, depth: usize, positions: usize, planes: &Planes) -> Self {
         let mut taps: [Vec<usize>; VECTORS + 1] = Default::default();
-        for count in positions {
-            let last = widths(tile, 0..count).last().map_or(0, |strip| strip.len());
-            for width in [tile.width().min(count), last] {
-                let vectors = width.max(1).div_ceil(tile.vector);
-                let taps = &mut taps[vectors - 1];
-                if taps.is_empty() {
-                    *taps = (0..depth).map(|row| row * vectors * tile.vector).collect();
-                }
+        let last = widths(tile, 0..positions).last().map_or(0, |strip| strip.len());
+        for width in [tile.width().min(positions), last] {
+            let vectors = width.max(1).div_ceil(tile.vector);
+            let taps = &mut taps[vectors - 1];
+            if taps.is_empty() {
+                *taps = (0..depth).map(|row| row * vectors * tile.vector).collect();
             }
         }
-        StripTaps { tile, taps }
+        let image = depth / planes.taps.len().max(1) * planes.plane;
+        // Where lines overlap, the last position of a strip may lie before its first.
+        let apart = planes.lines.line <= planes.lines.pitch;
+        StripTaps { tile, taps, fetched: apart && planes.plane >= PAGE && image > SECOND_CACHE }
     }
 
     /// Elements of the room for a strip of so many rows; a vector is written beyond its last element.
@@ -115,13 +120,12 @@ pub(crate) struct Strips<'a> {
 impl Strips<'_> {
     pub(crate) fn compute(self) {
         let (depth, last) = (self.taps.len(), self.taps.iter().fold(0, |last, &tap| last.max(tap)));
-        let &StripTaps { tile, taps: ref strip_taps } = self.strip_taps;
+        let &StripTaps { tile, taps: ref strip_taps, fetched } = self.strip_taps;
         let mut runs = [Run { from: 0, to: 0, len: 0 }; RUNS];
         let mut strips = widths(tile, self.columns.clone()).peekable();
-        let fetching = self.planes.len() > SECOND_CACHE && self.from.line <= self.from.pitch;
         while let Some(strip) = strips.next() {
-            let next = strips.peek().filter(|_| fetching).map(|next| {
-                let positions = self.from.of_output(next.start)..self.from.of_output(next.end - 1) + 1;
+            let next = strips.peek().filter(|_| fetched).map(|next| {
+                let positions = self.from.position_of(next.start)..self.from.position_of(next.end - 1) + 1;
                 Next { planes: self.planes, taps: self.taps, positions }
             });
             let (vectors, mut count) = (strip.len().div_ceil(tile.vector), 0);
@@ -133,13 +137,13 @@ impl Strips<'_> {
                 } else {
                     self.from.line - at % self.from.line
                 };
-                let (from, len) = (self.from.of_output(at), left.min(strip.end - at));
+                let (from, len) = (self.from.position_of(at), left.min(strip.end - at));
                 runs[count] = Run { from, to: at - strip.start, len };
                 (at, count) = (at + len, count + 1);
             }
             let room = &mut self.room[..depth * pitch + LONGEST];
             let (planes, runs) = (self.planes, &runs[..count]);
-            let fetch = fetching && strip.start == self.columns.start;
+            let fetch = fetched && strip.start == self.columns.start;
             CopyRuns { planes, taps: self.taps, last, runs, pitch, fetch, out: &mut *room }.widest();
             let block = Block {
                 panels: self.panels,
