@@ -78,7 +78,7 @@ static void *cancels(void *options) {
     while (!atomic_load(&done)) {
         OK(rukh_session_options_cancel(options, &error));
         OK(rukh_session_options_reset(options, &error));
-        /* Some openings end in between. Without it a thread that others wait for may never get a core under valgrind. */
+        /* Some openings end in between; under valgrind, which runs one thread at a time, the others get their turn. */
         wait_milliseconds(1);
     }
     return NULL;
