@@ -22,7 +22,12 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch.profiler import ProfilerActivity, profile
 
-ONNX = {torch.float32: TensorProto.FLOAT, torch.float16: TensorProto.FLOAT16, torch.uint8: TensorProto.UINT8}
+ONNX = {
+    torch.float32: TensorProto.FLOAT,
+    torch.float16: TensorProto.FLOAT16,
+    torch.bfloat16: TensorProto.BFLOAT16,
+    torch.uint8: TensorProto.UINT8,
+}
 CHAIN = 8
 F = torch.nn.functional
 
@@ -204,11 +209,7 @@ def memory_bound(case: Case, arguments: argparse.Namespace) -> None:
     node = helper.make_node(case.operator, [*names, *constants], ["y"], **case.attributes)
     ours = session([node], given, [out], constants)
     got = torch.empty_like(expected)
-    binding = ours.io_binding()
-    for name, x in zip(names, inputs, strict=True):
-        binding.bind_input(name, "hip", 0, element(x), tuple(x.shape), x.data_ptr())
-    binding.bind_output("y", "hip", 0, element(got), tuple(got.shape), got.data_ptr())
-    run = lambda: ours.run_with_iobinding(binding)  # noqa: E731
+    run = bound(ours, dict(zip(names, inputs, strict=True)), "y", got)
     run()
     wanted = expected.float()
     off = 1.0 if case.out == torch.uint8 else case.tolerance * max(1.0, wanted.abs().max().item())
@@ -235,8 +236,21 @@ def memory_bound(case: Case, arguments: argparse.Namespace) -> None:
     )
 
 
-def element(x: torch.Tensor) -> np.dtype:
-    return np.dtype(str(x.dtype).removeprefix("torch."))
+def bound(
+    ours: rukh.InferenceSession, inputs: dict[str, torch.Tensor], output: str, got: torch.Tensor
+) -> Callable[[], None]:
+    """Runs a session whose inputs and output are where PyTorch has them."""
+    torch.cuda.synchronize()
+    binding = ours.io_binding()
+    for name, x in inputs.items():
+        binding.bind_input(name, "hip", 0, element(x), tuple(x.shape), x.data_ptr())
+    binding.bind_output(output, "hip", 0, element(got), tuple(got.shape), got.data_ptr())
+    return lambda: ours.run_with_iobinding(binding)
+
+
+def element(x: torch.Tensor) -> np.dtype | str:
+    name = str(x.dtype).removeprefix("torch.")
+    return name if x.dtype == torch.bfloat16 else np.dtype(name)
 
 
 def chain(
@@ -254,7 +268,8 @@ def chain(
     info = [helper.make_tensor_value_info(k, ONNX[dtype], list(a.shape)) for k, a in arrays.items()]
     last = helper.make_tensor_value_info(f"y{CHAIN}", ONNX[dtype], list(arrays["x"].shape))
     ours = session(nodes, info, [last], {})
-    feed = {k: a.cpu().numpy() for k, a in arrays.items()}
+    got = torch.empty_like(arrays["x"])
+    run_ours = bound(ours, arrays, f"y{CHAIN}", got)
 
     def theirs() -> torch.Tensor:
         x = arrays["x"]
@@ -265,13 +280,13 @@ def chain(
     wanted = arrays["x"].float()
     for _ in range(CHAIN):
         wanted = exact(wanted)
-    got = torch.from_numpy(ours.run(None, feed)[0]).cuda().float()
-    error = ((got - wanted).norm() / wanted.norm()).item()
+    run_ours()
+    error = ((got.float() - wanted).norm() / wanted.norm()).item()
     reference = ((theirs().float() - wanted).norm() / wanted.norm()).item()
     assert error <= 2 * reference + 1e-4, f"the results are off by {error:.1e}, PyTorch's by {reference:.1e}"
     times: dict[str, list[float]] = {"rukh": [], "torch": []}
     for _ in range(arguments.rounds):
-        for who, run in (("rukh", lambda: ours.run(None, feed)), ("torch", theirs)):
+        for who, run in (("rukh", run_ours), ("torch", theirs)):
             seen = [k for k in kernels(run) if not k[0].startswith(("Memcpy", "Memset"))]
             times[who].append(sum(t for _, t in seen) / CHAIN)
     if arguments.verbose:
@@ -344,6 +359,9 @@ CHAINS = {
     "Gemm f16, 4096³": product(torch.float16, 4096, False),
     "Gemm f16, 4096³, B transposed": product(torch.float16, 4096, True),
     "Gemm f16, 8192³": product(torch.float16, 8192, False),
+    "Gemm bf16, 4096³": product(torch.bfloat16, 4096, False),
+    "Gemm bf16, 4096³, B transposed": product(torch.bfloat16, 4096, True),
+    "Gemm bf16, 8192³": product(torch.bfloat16, 8192, False),
     "Gemm f32, 4096³": product(torch.float32, 4096, False),
     "Gemm f32, 4096³, B transposed": product(torch.float32, 4096, True),
     "Gemm f32, 8192³": product(torch.float32, 8192, False),

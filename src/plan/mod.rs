@@ -16,6 +16,7 @@ mod packs;
 mod place;
 mod planner;
 mod program;
+mod settled;
 mod shaped;
 mod specialize;
 

@@ -11,6 +11,7 @@ use crate::threads::Pool;
 use super::given::may_be_bound;
 use super::limit::Limit;
 use super::program::{Program, Step, StepBody};
+use super::settled::Unsettled;
 use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, StepPlan};
 
 /// Goes through a program's steps in order; each learns the shapes of its inputs from those before.
@@ -33,6 +34,7 @@ pub(super) struct Planner<'p> {
     pub(super) unknowns: Unknowns,
     /// What is taken for granted of values that inputs have.
     pub(super) limits: Vec<Limit>,
+    pub(super) unsettled: Unsettled,
 }
 
 impl<'p> Planner<'p> {
@@ -75,6 +77,7 @@ impl<'p> Planner<'p> {
             last,
             unknowns: Unknowns::default(),
             limits: Vec::new(),
+            unsettled: Unsettled::default(),
         }
     }
 
@@ -86,9 +89,8 @@ impl<'p> Planner<'p> {
         pool: &Pool,
     ) -> std::result::Result<StepPlan, OpError> {
         let dynamic = |planner: &mut Self| {
-            for &output in step.outputs.iter().flatten() {
-                planner.states[output as usize] = State::Dynamic;
-            }
+            step.outputs.iter().flatten().for_each(|&v| planner.states[v as usize] = State::Dynamic);
+            planner.unsettled = Unsettled::All;
             Ok(StepPlan::Dynamic)
         };
         let kernel = match &step.body {
@@ -163,6 +165,9 @@ impl<'p> Planner<'p> {
             }
             self.settle(at, output, ty, shape);
         }
+        if let StepPlan::Device(DeviceStep { launches, .. }) = &plan {
+            self.wrote(step, launches.always_launches());
+        }
         Ok(plan)
     }
 
@@ -191,6 +196,7 @@ impl<'p> Planner<'p> {
                 Some((ty, shape)) => {
                     let shape = shape.into();
                     self.settle(at, output, ty, shape);
+                    self.wrote(step, false);
                     return Ok(StepPlan::Copy(place));
                 }
                 None => State::Dynamic,
@@ -318,9 +324,9 @@ impl<'p> Planner<'p> {
         let given =
             |values: &[Option<u32>]| values.iter().map(|v| v.is_some_and(|v| self.is_given(v))).collect();
         let given = Given::These { inputs: given(&step.inputs), outputs: given(&step.outputs) };
-        let constant = |v: u32| matches!(self.states[self.roots[v as usize] as usize], State::Resident(_));
-        let constants = step.inputs.iter().map(|v| v.is_some_and(constant)).collect();
-        let mut plan = PlanBuilder::new(&device.provider, given).with_constants(constants);
+        let mut plan = PlanBuilder::new(&device.provider, given)
+            .with_constants(self.constant_inputs(step))
+            .with_settled(self.settled_inputs(step));
         self.with_arguments(step, shapes, |inputs, outputs| kernel.plan(&mut plan, inputs, outputs))?;
         plan.finish()
     }

@@ -23,11 +23,15 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
   const FlashParams &f = p.flash;
   const SoftmaxParams &m = f.softmax;
   u32 item = item_id(), lane = item % LANES, team = item / LANES;
+  if (!p.early) wait_for_kernels_before();
   auto o = DecodePart<DecodeNumbers<T, SIZE>, ROWS>::of(p, {});
   u32 batch = o.batch, rows = o.rows;
 
   u32 from[ROWS], to[ROWS];
-  if (!o.take_rows(from, to, TEAMS * AHEAD)) return;
+  if (!o.take_rows(from, to, TEAMS * AHEAD)) {
+    if (p.early) wait_for_kernels_before();
+    return;
+  }
   u32 own = o.own, own_end = o.own_end;
 
   T *keys = o.keys(), *values = o.values();
@@ -50,6 +54,7 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
     UNROLL
     for (u32 u = 0; u < AHEAD; u++) load_key(u, row_of(own, u, limit)), load_value(u, row_of(own, u, limit));
   }
+  if (p.early) wait_for_kernels_before();
   alignas(16) SHARED T new_key[SIZE], new_value[SIZE];
   o.bring_rows(new_key, new_value, [&](u32 r, u32 i, f32 x) __attribute__((always_inline)) { memory[r * SIZE + i] = x * m.scale; });
   barrier();

@@ -55,6 +55,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
   const FlashParams &f = p.flash;
   const SoftmaxParams &m = f.softmax;
   u32 lane = item_id() % WAVE, wave = item_id() / WAVE, pair = lane / 4, quarter = lane % 4;
+  if (!p.early) wait_for_kernels_before();
   auto o = DecodePart<DecodeNumbers<T, SIZE>, ROWS>::of(p, {});
 
   u32 from[2], to[2], begin = m.keys, end = 0;
@@ -68,7 +69,10 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
     u32 a = lane_xor(begin, mask), b = lane_xor(end, mask);
     begin = a < begin ? a : begin, end = b > end ? b : end;
   }
-  if (!o.take(begin, end, BLOCK)) return;
+  if (!o.take(begin, end, BLOCK)) {
+    if (p.early) wait_for_kernels_before();
+    return;
+  }
   u32 own = o.own, own_end = o.own_end;
 
   T *keys = o.keys(), *values = o.values();
@@ -107,6 +111,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
     UNROLL
     for (u32 b = 0; b < KEYS / 16; b++) load_keys(first, b, limit), load_values(first, b, limit);
   }
+  if (p.early) wait_for_kernels_before();
   T *rows_of = (T *)memory;
   alignas(16) SHARED T new_key[SIZE], new_value[SIZE];
   o.bring_rows(new_key, new_value, [&](u32 r, u32 i, f32 x) __attribute__((always_inline)) { rows_of[r * ROW + i] = narrow<T>(x); });

@@ -27,8 +27,11 @@ struct DecodeParams {
   // Of cosines and sines.
   u32 half, cache_rows;
   u32 interleaved;
+  // Whether the kernel just before writes none of the caches, lengths and positions, which so may be read while it runs: the
+  // kernels before that one have ended when this one starts.
+  u32 early, unused;
 };
-static_assert(sizeof(DecodeParams) == 456, "the mirror in providers/hip/attention/decode.rs");
+static_assert(sizeof(DecodeParams) == 464, "the mirror in providers/hip/attention/decode.rs");
 
 constexpr u32 DECODE_ITEMS = 128;
 // Parts of the keys, at most.

@@ -18,7 +18,7 @@ struct QuantizedDecodeParams {
   // The power of two of lanes that share a row.
   u32 lanes, unused;
 };
-static_assert(sizeof(QuantizedDecodeParams) == 496, "the mirror in providers/hip/attention/decode_quantized.rs");
+static_assert(sizeof(QuantizedDecodeParams) == 504, "the mirror in providers/hip/attention/decode_quantized.rs");
 
 // AMD's GPUs take 16 bytes from anywhere.
 #if defined(__AMDGCN__)

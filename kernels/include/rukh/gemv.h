@@ -101,8 +101,8 @@ template <class T, u32 ROWS, u32 COLUMNS> struct Bundle {
   }
 
   // Puts the rows of A into workgroup memory, and before that, where it has room, the scale of a normalisation behind them.
-  METHOD Filling begin_to_fill(bool stores_sum) const {
-    bool has_scale = copy_scale<T>(p, g, WIDE<T, ROWS> ? 2 : ROWS);
+  template <class Loads> METHOD Filling begin_to_fill(bool stores_sum) const {
+    bool has_scale = copy_scale<T>(p, g, WIDE<T, ROWS> ? Loads::PLANES : ROWS);
     return WIDE<T, ROWS> ? find_wide<T>(p, g, row, stores_sum, has_scale) : Filling{stores_sum, has_scale, 0, 0, 0, 0};
   }
   template <class Loads> METHOD void fill(Filling f) {
@@ -168,8 +168,8 @@ template <class T> struct GemvLoads {
   static constexpr u32 V = 16 / sizeof(T), STEP = WAVE * V * GEMV_AHEAD;
 
   // What WIDE rows have in workgroup memory.
-  static constexpr bool NEEDS_SUMS = false;
-  DEVICE f32 prepared(f32 x, u32, u32) { return x; }
+  static constexpr u32 PLANES = 2;
+  DEVICE void put(const WidePlace &to, const f32 (&y)[8], u32) { to.put_floats(y); }
 
   Unit line[2][GEMV_AHEAD];
   METHOD GemvLoads() {}
@@ -247,7 +247,7 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   a.load(o, round + o.team, within);
   b.load(o, round + o.team, within + apart);
   // All that needs none of what other kernels write comes before what they do.
-  auto filling = o.begin_to_fill(group_id() < o.g.row_blocks);
+  auto filling = o.template begin_to_fill<Loads>(group_id() < o.g.row_blocks);
   if (O::IS_EAGER) o.find_place(round);
   if (o.g.early) wait_for_kernels_before();
   o.template fill<Loads>(filling);

@@ -41,7 +41,7 @@ template <class T, u32 TILES> struct MmaBundle {
     return gemv_rows + (own < g.rows ? own : 0) * gemv_row_packs<T>(g);
   }
 
-  METHOD Filling begin_to_fill(bool stores_sum) const { return {stores_sum, copy_scale<T>(p, g, g.rows), 0, 0, 0, 0}; }
+  template <class> METHOD Filling begin_to_fill(bool stores_sum) const { return {stores_sum, copy_scale<T>(p, g, g.rows), 0, 0, 0, 0}; }
   template <class Loads> METHOD void fill(Filling f) const {
     fill_rows_together<T>(p, g, row, g.rows, f.stores_sum, f.has_scale);
   }

@@ -131,7 +131,7 @@ template <class T, u32 ROWS> constexpr bool EAGER = ROWS == 1 && __is_same(T, f1
 template <class T, u32 ROWS> constexpr bool EAGER = false;
 #endif
 
-// Whether the one row of A lies in workgroup memory as floats, see gemv_wide.h.
+// Whether the one row of A lies in workgroup memory as it is multiplied, see gemv_wide.h.
 template <class T, u32 ROWS> constexpr bool WIDE = EAGER<T, ROWS>;
 
 // What is known of the rows of A before they may be read: whether their sum with what is added is stored, whether their scale

@@ -1,23 +1,15 @@
-// The row of A of a product of one row in workgroup memory as floats, with what is added to it before.
+// The row of A of a product of one row in workgroup memory as `Loads` multiply it, with what is added to it before.
 //
 // A normalisation multiplies each element with its scale and the whole row with a factor, which the sums of the product get
 // in its place. So A passes once: nobody waits for the sum of squares, and no element is converted again for each line.
 // Floats have room for what is not normalised yet.
 //
-// Packs of eight elements lie in two planes, the first four of each pack in one and the others in the other, so that lanes
-// which read neighbouring packs do not wait for each other. In place of the packs that rows leave out are the sums of the
-// elements of the eight packs before, four in each plane.
+// Floats of packs of eight elements lie in two planes, the first four of each pack in one and the others in the other, so
+// that lanes which read neighbouring packs do not wait for each other. Packed weights have integers there (weight_fixed.h).
 //
 // Access: as gemv_rows.h. Between loads and the product there is one barrier.
 #pragma once
 #include "gemv_rows.h"
-
-template <class T> DEVICE Unit *wide_plane(const GemvParams &g, u32 plane) { return gemv_rows + plane * gemv_row_packs<T>(g); }
-
-// Where the sums of packs begin, from `pack` on, a multiple of 2.
-template <class T> DEVICE const f32 *wide_sums(const GemvParams &g, u32 pack) {
-  return (const f32 *)(wide_plane<T>(g, pack / 4 % 2) + gemv_at(pack | 7) + 1) + pack % 4;
-}
 
 // The floats of a pack of eight as they lie.
 DEVICE void read_wide(f32 (&to)[8], const Unit *low, const Unit *high) {
@@ -67,20 +59,19 @@ DEVICE u32 add_two(bf16, u32 a, u32 b) {
 #endif
 }
 
-// Where a pack of A goes in both planes, behind which its scale is, and its sum.
+// Where a pack of A goes, in the second plane too, and behind its planes the scale that it has.
 struct WidePlace {
   Unit *low, *high, *scale;
-  f32 *sum;
 
-  template <class T> DEVICE WidePlace of(const GemvParams &g, u32 pack) {
+  template <class T, class Loads> DEVICE WidePlace of(const GemvParams &g, u32 pack) {
     u32 apart = gemv_row_packs<T>(g);
     Unit *low = gemv_rows + gemv_at(pack);
-    return {low, low + apart, low + 2 * apart, (f32 *)wide_sums<T>(g, pack)};
+    return {low, low + apart, low + Loads::PLANES * apart};
   }
   // That of a pack so many further on, a multiple of 8.
   METHOD WidePlace plus(u32 packs) const {
     u32 units = gemv_at(packs);
-    return {low + units, high + units, scale + units, sum + 4 * units};
+    return {low + units, high + units, scale + units};
   }
 
   // Puts a pack of A there as `Loads` multiply it, and adds its squares.
@@ -93,10 +84,14 @@ struct WidePlace {
       UNROLL
       for (u32 v = 0; v < 8; v++) square = fma_(y[v], y[v], square), y[v] *= by[v];
     }
-    if (Loads::NEEDS_SUMS) *sum = ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + (y[6] + y[7]));
+    Loads::put(*this, y, pack);
+  }
+
+  // As floats.
+  METHOD void put_floats(const f32 (&y)[8]) const {
     Unit to[2];
     UNROLL
-    for (u32 v = 0; v < 8; v++) to[v / 4][v % 4] = bits<u32>(Loads::prepared(y[v], pack, v));
+    for (u32 v = 0; v < 8; v++) to[v / 4][v % 4] = bits<u32>(y[v]);
     *low = to[0], *high = to[1];
   }
 };
@@ -137,7 +132,7 @@ template <class T, class Loads> DEVICE f32 fill_wide(const GemmParams &p, const 
         }
       }
       if (g.norm) wait_copies<0>();
-      WidePlace place = WidePlace::of<T>(g, first);
+      WidePlace place = WidePlace::of<T, Loads>(g, first);
       UNROLL
       for (u32 u = 0; u < GEMV_TOGETHER; u++) {
         u32 pack = first + u * GEMV_ITEMS;
@@ -151,7 +146,7 @@ template <class T, class Loads> DEVICE f32 fill_wide(const GemmParams &p, const 
     fill_row_by_one<T>(p, g, from, 0, f.stores_sum);
 #pragma unroll 1
     for (u32 pack = item_id(); pack < packs; pack += GEMV_ITEMS) {
-      WidePlace place = WidePlace::of<T>(g, pack);
+      WidePlace place = WidePlace::of<T, Loads>(g, pack);
       T *scale = (T *)place.scale;
 #pragma unroll 1
       for (u32 v = 0; g.norm && v < V; v++)

@@ -5,7 +5,7 @@
 // the first is used. Bound: the bytes of the weight over the memory's bandwidth, which some four instructions a number of
 // a line and two more a row come close to.
 //
-// How numbers become floats, see `numbers`. Two at a time become halves by putting their bits behind those of 1024, and
+// A WIDE row is one of integers, see weight_fixed.h. How numbers become floats for others, see `numbers`. Two at a time become halves by putting their bits behind those of 1024, and
 // AMD's GPUs multiply halves with floats in one instruction, while NVIDIA's must convert each, at half their speed. So where
 // A is of halves and waves have 32 lanes, a number's bits stay where they are in a part of a dword, which read as a float
 // is a denormal one: exactly the number times a power of two. Factors of A's elements undo the power and the zero point is
@@ -13,6 +13,9 @@
 // for the one way as for the other.
 #pragma once
 #include "gemv.h"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#include "weight_fixed.h"
+#endif
 
 // Behind the parameters of gemv.h.
 struct WeightLines {
@@ -24,6 +27,9 @@ struct WeightLines {
 static_assert(sizeof(WeightLines) == 32, "the mirror in providers/hip/weight_only/lines.rs");
 
 constexpr u32 WEIGHT_COLUMNS = 4;
+
+// See weight_fixed.h, which only products of WIDE rows need.
+template <u32 BITS> struct FixedRow;
 
 typedef f16 Halves __attribute__((ext_vector_type(2)));
 
@@ -50,17 +56,11 @@ template <class T, u32 BITS> struct WeightLoads {
 
   // Whether numbers are multiplied as denormal floats, 2^-149 times as large; A's elements are then 2^GROWTH times.
   static constexpr bool MASKED = WAVE == 32 && HAS_ROOM<T>;
-  // Of A's elements; less where they are WIDE, which may be 2^16 times as large for the scale of a normalisation.
-  template <u32 ROWS> static constexpr i32 GROWTH = WIDE<T, ROWS> ? 84 : 111;
+  static constexpr i32 GROWTH = 111;
 
-  // What WIDE rows have in workgroup memory: elements that are as large as their numbers need it.
-  static constexpr bool NEEDS_SUMS = MASKED;
-  DEVICE f32 prepared(f32 x, u32 pack, u32 v) {
-    if (!MASKED) return x;
-    f32 even = power(GROWTH<1> - (i32)lowest_bit(v % OF_WORD));
-    f32 odd = power(GROWTH<1> - (i32)lowest_bit((v + 8) % OF_WORD));
-    return x * (pack % 2 ? odd : even);
-  }
+  // What a WIDE row has in workgroup memory.
+  static constexpr u32 PLANES = 1;
+  DEVICE void put(const WidePlace &to, const f32 (&y)[8], u32 pack) { FixedRow<BITS>::put(y, pack, to.low); }
 
   const WeightLines &w;
   Unit line[WEIGHT_COLUMNS];
@@ -115,32 +115,37 @@ template <class T, u32 BITS> struct WeightLoads {
   DEVICE f32 power(i32 exponent) { return bits<f32>((u32)(127 + exponent) << 23); }
 
   template <u32 ROWS> METHOD void use(Bundle<T, ROWS, WEIGHT_COLUMNS> &o, u32 k) {
-    u32 i = k + o.lane * NUMBERS, block = i >> w.block;
     if (k >= o.p.k) return;
-    // Of the products, and of the elements of A.
-    f32 sums[WEIGHT_COLUMNS * ROWS] = {}, elements[ROWS] = {};
-    Halves middle[WEIGHT_COLUMNS];
+    u32 i = k + o.lane * NUMBERS, block = i >> w.block;
+    UNROLL
+    for (u32 c = 0; c < WEIGHT_COLUMNS; c++) zero[c] = w.zeros ? zero[c] >> block * BITS % 8 & MASK : 1u << (BITS - 1);
+    // Where the step's first pack lies. Steps are whole times eight packs, so that what a lane adds is the same for all.
+    u32 step = gemv_at(k / V);
+    // Of the products.
+    f32 sums[WEIGHT_COLUMNS * ROWS] = {};
+    if constexpr (WIDE<T, ROWS>) multiply_fixed(sums, step, o.lane);
+    else multiply<ROWS>(sums, gemv_rows + step + gemv_at(o.lane * (NUMBERS / V)), gemv_row_packs<T>(o.g));
     UNROLL
     for (u32 c = 0; c < WEIGHT_COLUMNS; c++) {
-      zero[c] = w.zeros ? zero[c] >> block * BITS % 8 & MASK : 1u << (BITS - 1);
-      middle[c] = bits<Halves>(0x64006400u | zero[c] << 16 | zero[c]);
-    }
-    // Steps are whole times eight packs, so that what a lane adds is the same for all of them.
-    u32 step = gemv_at(k / V), pack = step + gemv_at(o.lane * (NUMBERS / V)), row_packs = gemv_row_packs<T>(o.g);
-    if constexpr (MASKED && WIDE<T, ROWS>) {
-      constexpr u32 PACKS = NUMBERS / V;
+      f32 own = i < o.p.k ? raw_value<T>(scale[c]) : 0;
       UNROLL
-      for (u32 u = 0; u < PACKS; u += 4) {
-        const f32 *sums = wide_sums<T>(o.g, o.lane * PACKS + u) + step * 4;
-        if constexpr (PACKS < 4) {
-          u64 two = *(const u64 *)sums;
-          elements[0] += bits<f32>((u32)two) + bits<f32>((u32)(two >> 32));
-        } else {
-          Unit four = *(const Unit *)sums;
-          elements[0] += (bits<f32>(four[0]) + bits<f32>(four[1])) + (bits<f32>(four[2]) + bits<f32>(four[3]));
-        }
-      }
+      for (u32 r = 0; r < ROWS; r++) o.sums[c * ROWS + r] = fma_(own, sums[c * ROWS + r], o.sums[c * ROWS + r]);
     }
+  }
+
+  METHOD void multiply_fixed(f32 (&sums)[WEIGHT_COLUMNS], u32 step, u32 lane) const {
+    FixedRow<BITS> row(step, lane);
+    UNROLL
+    for (u32 c = 0; c < WEIGHT_COLUMNS; c++) sums[c] = row.times(line[c], zero[c]);
+  }
+
+  // The products of rows that begin at `rows`, and lie `row_packs` apart.
+  template <u32 ROWS> METHOD void multiply(f32 (&sums)[WEIGHT_COLUMNS * ROWS], const Unit *rows, u32 row_packs) const {
+    // Of A's elements.
+    f32 elements[ROWS] = {};
+    Halves middle[WEIGHT_COLUMNS];
+    UNROLL
+    for (u32 c = 0; c < WEIGHT_COLUMNS; c++) middle[c] = bits<Halves>(0x64006400u | zero[c] << 16 | zero[c]);
     UNROLL
     for (u32 d = 0; d < 4; d++) {
       f32 y[WEIGHT_COLUMNS][OF_WORD];
@@ -149,23 +154,22 @@ template <class T, u32 BITS> struct WeightLoads {
       UNROLL
       for (u32 r = 0; r < ROWS; r++) {
         // Packs of this dword's numbers, or the half of one.
-        const Unit *from = gemv_rows + r * row_packs + pack + gemv_at(d * OF_WORD / V);
+        const Unit *from = rows + r * row_packs + gemv_at(d * OF_WORD / V);
         f32 x[OF_WORD < V ? V : OF_WORD];
         UNROLL
         for (u32 u = 0; u < (OF_WORD < V ? 1 : OF_WORD / V); u++) {
           f32 some[V];
-          if constexpr (WIDE<T, ROWS>) read_wide(some, from + u, from + u + row_packs);
-          else unpack_unit<T>(some, from[u]);
+          unpack_unit<T>(some, from[u]);
           UNROLL
           for (u32 v = 0; v < V; v++) x[u * V + v] = some[v];
         }
         constexpr u32 OF_PACK = OF_WORD < V ? V / OF_WORD : 1;
         f32 *own = x + d % OF_PACK * OF_WORD;
-        if constexpr (MASKED && !WIDE<T, ROWS>) {
+        if constexpr (MASKED) {
           UNROLL
           for (u32 v = 0; v < OF_WORD; v++) {
             elements[r] += own[v];
-            own[v] *= power(GROWTH<ROWS> - (i32)lowest_bit(v));
+            own[v] *= power(GROWTH - (i32)lowest_bit(v));
           }
         }
         UNROLL
@@ -174,15 +178,12 @@ template <class T, u32 BITS> struct WeightLoads {
           for (u32 v = 0; v < OF_WORD; v++) sums[c * ROWS + r] = fma_(own[v], y[c][v], sums[c * ROWS + r]);
       }
     }
-    UNROLL
-    for (u32 c = 0; c < WEIGHT_COLUMNS; c++) {
-      f32 own = i < o.p.k ? raw_value<T>(scale[c]) : 0;
+    if constexpr (MASKED) {
       UNROLL
-      for (u32 r = 0; r < ROWS; r++) {
-        f32 sum = sums[c * ROWS + r];
-        if constexpr (MASKED) sum = fma_(sum, power(149 - GROWTH<ROWS>), -(f32)zero[c] * elements[r]);
-        o.sums[c * ROWS + r] = fma_(own, sum, o.sums[c * ROWS + r]);
-      }
+      for (u32 c = 0; c < WEIGHT_COLUMNS; c++)
+        UNROLL
+        for (u32 r = 0; r < ROWS; r++)
+          sums[c * ROWS + r] = fma_(sums[c * ROWS + r], power(149 - GROWTH), -(f32)zero[c] * elements[r]);
     }
   }
 };

@@ -11,8 +11,8 @@ pub(super) struct Unit {
     pub(super) mma_sync: bool,
     /// The matrix units of sm_90 alone.
     pub(super) wgmma: bool,
-    /// Whether products of one row keep it as floats (`WIDE` in `kernels/include/rukh/gemv_rows.h`): the kernels for
-    /// sm_90, on later devices too.
+    /// Whether products of one row keep it as they multiply it (`WIDE` in `kernels/include/rukh/gemv_rows.h`): the kernels
+    /// for sm_90, on later devices too.
     pub(super) wide_rows: bool,
     /// Whether the driver makes maps for sm_90's copies of tiles.
     pub(super) tensor_maps: bool,

@@ -68,9 +68,11 @@ pub(super) struct DecodeParams {
     half: u32,
     cache_rows: u32,
     interleaved: u32,
+    early: u32,
+    unused: u32,
 }
 
-const _: () = assert!(size_of::<DecodeParams>() == 456);
+const _: () = assert!(size_of::<DecodeParams>() == 464);
 
 /// A kernel and how it is launched.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +105,8 @@ pub(super) struct Fresh {
     pub(super) values: Heads,
     /// The index of each sample's last key.
     pub(super) last: Operand,
+    /// Whether the kernel just before writes none of the caches, `last` and positions.
+    pub(super) early: bool,
     pub(super) rotation: Option<Rotation>,
 }
 
@@ -250,9 +254,10 @@ impl Problem {
             addresses.push((offset_of!(DecodeParams, partial), partial));
             addresses.push((offset_of!(DecodeParams, arrived), Operand::Counters));
         }
-        if let Some(Fresh { keys, values, last, rotation }) = fresh {
+        if let Some(Fresh { keys, values, last, early, rotation }) = fresh {
             let bytes = |heads: Heads| (heads.offset * self.ty.size()) as u64;
             (params.fresh_k, params.fresh_v) = (bytes(keys), bytes(values));
+            params.early = early.into();
             params.fresh_strides = [keys, values].map(|x| [x.strides[0] as i64, x.strides[1] as i64]);
             addresses.extend([
                 (offset_of!(DecodeParams, fresh_k), keys.at),

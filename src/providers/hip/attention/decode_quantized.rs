@@ -45,7 +45,7 @@ struct QuantizedDecodeParams {
     unused: u32,
 }
 
-const _: () = assert!(size_of::<QuantizedDecodeParams>() == 496);
+const _: () = assert!(size_of::<QuantizedDecodeParams>() == 504);
 
 impl Problem {
     /// The kernel that reads quantized caches of a type, where there is one for this problem.

@@ -201,7 +201,10 @@ impl HipKernel for GroupQuery {
         // position for all samples, and samples without a key.
         let one_row = rows == 1 && !prompt && input(14).is_none() && past > 0;
         let step = Problem { q, lengths: None, ..problem };
-        let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), rotation };
+        // Caches, lengths and positions.
+        let early =
+            [3, 4, 5, 9].into_iter().all(|i| input(i).is_none() || plan.is_settled(Operand::Input(i)));
+        let fresh = Fresh { keys: k, values: v, last: Operand::Input(5), early, rotation };
         let places = [(Operand::Input(3), Operand::Output(1)), (Operand::Input(4), Operand::Output(2))];
         let may_stay = past == capacity
             && [3, 4].iter().all(|&i| input(i).is_some())

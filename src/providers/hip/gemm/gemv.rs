@@ -82,8 +82,8 @@ pub(in super::super) struct Form {
     pub(in super::super) round_bytes: usize,
     /// Whether the scale of a normalisation takes a row of workgroup memory.
     pub(in super::super) keeps_scale: bool,
-    /// Whether one row alone lies in workgroup memory as floats, which take two rows of halves.
-    pub(in super::super) wide: bool,
+    /// Rows of workgroup memory that one row alone takes: two where it lies there as floats, though its elements are halves.
+    pub(in super::super) planes_of_one: usize,
     /// Parameters behind those of every form, with the addresses in them.
     pub(in super::super) more: AddressedParams,
 }
@@ -102,7 +102,7 @@ impl Form {
                 step: step_bytes / ty.size(),
                 round_bytes: 0,
                 keeps_scale: mma || unit.wide_rows,
-                wide: !mma && unit.wide_rows && ty == ElementType::F16,
+                planes_of_one: if !mma && unit.wide_rows && ty == ElementType::F16 { 2 } else { 1 },
                 more: Default::default(),
             })
         };
@@ -145,7 +145,7 @@ impl Form {
 
     /// Bytes of workgroup memory for rows, with a normalisation or without.
     fn memory(&self, rows: usize, k: usize, norm: bool, ty: ElementType) -> usize {
-        let rows_of_elements = if self.wide && rows == 1 { 2 } else { rows };
+        let rows_of_elements = if rows == 1 { self.planes_of_one } else { rows };
         (rows_of_elements + usize::from(norm && self.keeps_scale)) * self.row_bytes(k, ty)
     }
 

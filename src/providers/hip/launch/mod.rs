@@ -1,5 +1,6 @@
 //! The launches of one node for given shapes: complete but for addresses.
 
+mod early;
 mod given;
 mod submit;
 #[cfg(test)]
@@ -157,6 +158,8 @@ pub(crate) struct PlanBuilder<'p> {
     given: Given,
     /// Inputs that no kernel ever writes: constants of the model.
     constants: Vec<bool>,
+    /// Inputs that the kernel just before does not write.
+    settled: Vec<bool>,
     plan: LaunchPlan,
     table: Vec<u8>,
 }
@@ -175,17 +178,8 @@ impl<'p> PlanBuilder<'p> {
             scratch: 0,
             reports_errors: false,
         };
-        PlanBuilder { provider, given, constants: Vec::new(), plan, table: Vec::new() }
-    }
-
-    /// Tells which inputs are constants of the model in device memory. Without it none is.
-    pub(crate) fn with_constants(self, constants: Vec<bool>) -> Self {
-        PlanBuilder { constants, ..self }
-    }
-
-    /// Whether an operand is such a constant, which a kernel may read before the kernels before it have ended.
-    pub(super) fn is_constant(&self, operand: Operand) -> bool {
-        matches!(operand, Operand::Input(i) if self.constants.get(i) == Some(&true))
+        let (constants, settled, table) = (Vec::new(), Vec::new(), Vec::new());
+        PlanBuilder { provider, given, constants, settled, plan, table }
     }
 
     /// Appends a launch of `grid` workgroups of [`GROUP`] work items. `addresses` tells, by offset in the

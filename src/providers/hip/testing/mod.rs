@@ -66,7 +66,7 @@ fn bytes(tensor: &Tensor) -> &[u8] {
     tensor.buffer().map_or(&[], |b| b.bytes())
 }
 
-fn numbers(tensor: &Tensor) -> Vec<f64> {
+pub(super) fn numbers(tensor: &Tensor) -> Vec<f64> {
     let view = tensor.view();
     match tensor.ty() {
         ElementType::F32 => view.slice::<f32>().iter().map(|&x| x as f64).collect(),

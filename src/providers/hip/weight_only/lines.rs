@@ -69,7 +69,7 @@ pub(super) fn form(
             step: step_bytes / 16 * numbers,
             round_bytes: if mma { 0 } else { ROUND_BYTES },
             keeps_scale: mma || unit.wide_rows,
-            wide: !mma && unit.wide_rows && ty == ElementType::F16,
+            planes_of_one: 1,
             more: (bytes_of(&params).to_vec(), addresses.clone()),
         })
     };

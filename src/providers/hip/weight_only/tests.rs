@@ -4,7 +4,9 @@ use crate::graph::Attribute;
 use crate::tensor::{ElementType, Tensor, Value, bf16, f16};
 
 use super::super::testing::data::{mixed, tensor, tolerance};
-use super::super::testing::{Both, both_in, node, on_cpu, on_device, pattern, provider, small_integers};
+use super::super::testing::{
+    Both, both_in, node, numbers, on_cpu, on_device, pattern, provider, small_integers,
+};
 
 #[test]
 fn weights_of_few_bits() {
@@ -55,23 +57,63 @@ fn weights_of_few_bits() {
 #[test]
 fn elements_at_the_ends_of_their_range() {
     for (element, scale) in [(5.9604645e-8, 512.0), (6.1e-5, 1.0), (60000.0, 0.0009765625)] {
-        for (bits, block) in [(2, 64), (4, 32), (8, 16)] {
-            let k = 256;
-            let sizes = [("N", 6), ("K", k as i64), ("bits", bits as i64), ("block_size", block as i64)];
-            let attributes = sizes.map(|(name, value)| (name, Attribute::Int(value)));
-            let a = (0..k).map(|i| f16::from_f64(if i % 3 == 0 { -element } else { element }));
-            let blocks = 6 * k / block;
-            let inputs = [
-                tensor(&[1, k], a),
-                pattern(ElementType::U8, &[6, k / block, block * bits / 8]),
-                tensor(&[blocks], (0..blocks).map(|_| f16::from_f64(scale))),
-            ];
-            let Some(out) = both_in("com.microsoft", "MatMulNBits", 1, &attributes, &inputs, 1) else {
-                return;
-            };
+        for (bits, block) in PACKED {
+            let a = |i| if i % 3 == 0 { -element } else { element };
+            let Some(out) = halves_by(bits, block, scale, a) else { return };
             out.assert_close(&format!("{element} with {bits} bits"), tolerance(ElementType::F16));
         }
     }
+}
+
+/// Kernels may give neighbours one scale: what that costs the smaller ones is little beside what the larger ones give.
+#[test]
+fn small_elements_beside_large_ones() {
+    for (large, small) in [(1000.0, 0.02), (60000.0, 0.5), (1.0, 5.9604645e-8), (0.001, 0.0007)] {
+        for (bits, block) in PACKED {
+            let scale = 1.0 / 1024.0 / large;
+            let a = |i| if i % 41 == 7 { large } else { -small };
+            let Some(out) = halves_by(bits, block, scale, a) else { return };
+            let [device, cpu] = [&out.device[0], &out.cpu[0]].map(numbers);
+            let most = cpu.iter().fold(0.0, |most: f64, y| most.max(y.abs()));
+            for (at, (y, expected)) in device.iter().zip(&cpu).enumerate() {
+                let what =
+                    format!("{large} and {small} with {bits} bits: {y} at {at}, on the CPU {expected}");
+                assert!((y - expected).abs() <= tolerance(ElementType::F16) * most, "{what} of {most}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_element_that_is_not_finite_leaves_no_result_finite() {
+    for wrong in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+        for (bits, block) in PACKED {
+            let Some(out) = halves_by(bits, block, 1.0, |i| if i == 77 { wrong } else { 0.5 }) else {
+                return;
+            };
+            for result in [&out.device[0], &out.cpu[0]] {
+                let values = numbers(result);
+                assert!(values.iter().all(|y| !y.is_finite()), "{wrong} with {bits} bits: {values:?}");
+            }
+        }
+    }
+}
+
+/// Bits of a number, and numbers of a block.
+const PACKED: [(usize, usize); 3] = [(2, 64), (4, 32), (8, 16)];
+
+/// A row of 256 halves times six columns of numbers with one scale.
+fn halves_by(bits: usize, block: usize, scale: f64, a: impl Fn(usize) -> f64) -> Option<Both> {
+    let k = 256;
+    let sizes = [("N", 6), ("K", k as i64), ("bits", bits as i64), ("block_size", block as i64)];
+    let attributes = sizes.map(|(name, value)| (name, Attribute::Int(value)));
+    let blocks = 6 * k / block;
+    let inputs = [
+        tensor(&[1, k], (0..k).map(|i| f16::from_f64(a(i)))),
+        pattern(ElementType::U8, &[6, k / block, block * bits / 8]),
+        tensor(&[blocks], (0..blocks).map(|_| f16::from_f64(scale))),
+    ];
+    both_in("com.microsoft", "MatMulNBits", 1, &attributes, &inputs, 1)
 }
 
 /// What stands around a product: a normalisation, with rows added before, and a gated unit.

@@ -1,0 +1,91 @@
+//! What a launch may read before the kernels before it have ended, and which plans make the next node's launch their second.
+
+use super::{LaunchPlan, Operand, PlanBuilder, PlannedLaunch, Work};
+
+impl PlanBuilder<'_> {
+    /// Tells which inputs are constants of the model in device memory. Without it none is.
+    pub(crate) fn with_constants(self, constants: Vec<bool>) -> Self {
+        PlanBuilder { constants, ..self }
+    }
+
+    /// Tells which inputs the last kernel before this node's first one does not write, while those before it have ended when
+    /// this node's first one starts. Without it none is.
+    pub(crate) fn with_settled(self, settled: Vec<bool>) -> Self {
+        PlanBuilder { settled, ..self }
+    }
+
+    /// Whether an operand is such an input, and the next launch is the node's first one on any operands. It may be read
+    /// before the kernel just before has ended.
+    pub(in super::super) fn is_settled(&self, operand: Operand) -> bool {
+        let is_settled = matches!(operand, Operand::Input(i) if self.settled.get(i) == Some(&true));
+        is_settled && self.plan.launches.is_empty()
+    }
+
+    /// Whether an operand is such a constant, which a kernel may read before the kernels before it have ended.
+    pub(in super::super) fn is_constant(&self, operand: Operand) -> bool {
+        matches!(operand, Operand::Input(i) if self.constants.get(i) == Some(&true))
+    }
+}
+
+impl LaunchPlan {
+    /// Whether a run launches at least one of the provider's own kernels, whichever choices it makes.
+    pub(crate) fn always_launches(&self) -> bool {
+        always_launches(&self.launches)
+    }
+}
+
+fn always_launches(launches: &[PlannedLaunch]) -> bool {
+    let mut rest = launches;
+    while let Some((first, behind)) = rest.split_first() {
+        let (one, other) = match &first.work {
+            Work::Kernel { .. } => return true,
+            Work::Library(launch) => (launch.rest, launch.otherwise),
+            &Work::Choice { fitting, otherwise, .. } => {
+                if [&behind[..fitting], &behind[fitting..fitting + otherwise]]
+                    .into_iter()
+                    .all(always_launches)
+                {
+                    return true;
+                }
+                (fitting, otherwise)
+            }
+        };
+        rest = &behind[one + other..];
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::copy::StridedCopy;
+    use super::super::super::testing::provider;
+    use super::super::{Given, Operand, PlanBuilder};
+    use crate::ops::OpError;
+
+    #[test]
+    fn a_choice_launches_where_both_of_its_ways_do() {
+        let Some(provider) = provider(&[]) else { return };
+        let copy = |plan: &mut PlanBuilder<'_>| -> Result<(), OpError> {
+            StridedCopy::dense(&[3, 2], &[1, 3], 0, 4).plan(plan, Operand::Output(0), Operand::Input(0))
+        };
+        let nothing = |_: &mut PlanBuilder<'_>| Ok(());
+        for (one, other, behind, expected) in [
+            (false, false, false, false),
+            (true, false, false, false),
+            (false, true, false, false),
+            (true, true, false, true),
+            (true, false, true, true),
+        ] {
+            let mut plan = PlanBuilder::new(&provider, Given::All);
+            let same = [(Operand::Input(0), Operand::Output(0))];
+            let way = |copies: bool| {
+                move |plan: &mut PlanBuilder<'_>| if copies { copy(plan) } else { nothing(plan) }
+            };
+            plan.by_place(1, &[], &same, way(one), way(other)).unwrap();
+            if behind {
+                copy(&mut plan).unwrap();
+            }
+            assert_eq!(plan.finish().unwrap().always_launches(), expected, "{one} {other} {behind}");
+        }
+    }
+}
