@@ -5,12 +5,12 @@
 // the first is used. Bound: the bytes of the weight over the memory's bandwidth, which some four instructions a number of
 // a line and two more a row come close to.
 //
-// A WIDE row is one of integers, see weight_fixed.h. How numbers become floats for others, see `numbers`. Two at a time become halves by putting their bits behind those of 1024, and
-// AMD's GPUs multiply halves with floats in one instruction, while NVIDIA's must convert each, at half their speed. So where
-// A is of halves and waves have 32 lanes, a number's bits stay where they are in a part of a dword, which read as a float
-// is a denormal one: exactly the number times a power of two. Factors of A's elements undo the power and the zero point is
-// taken off the sum, so that a number takes a mask and a multiplication. AMD's with such waves need as many instructions
-// for the one way as for the other.
+// Beside a WIDE row numbers stay integers, see weight_fixed.h; how they become floats for others, see `numbers`. Two at a
+// time become halves by putting their bits behind those of 1024, and AMD's GPUs multiply halves with floats in one
+// instruction, while NVIDIA's must convert each, at half their speed. So where A is of halves and waves have 32 lanes, a
+// number's bits stay where they are in a part of a dword, which read as a float is a denormal one: exactly the number times a
+// power of two. Factors of A's elements undo the power and the zero point is taken off the sum, so that a number takes a mask
+// and a multiplication. AMD's with such waves need as many instructions for the one way as for the other.
 #pragma once
 #include "gemv.h"
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,4 +1,4 @@
-//! What a launch may read before the kernels before it have ended, and which plans make the next node's launch their second.
+//! What a launch may read before the kernel before it has ended.
 
 use super::{LaunchPlan, Operand, PlanBuilder, PlannedLaunch, Work};
 
@@ -8,14 +8,13 @@ impl PlanBuilder<'_> {
         PlanBuilder { constants, ..self }
     }
 
-    /// Tells which inputs the last kernel before this node's first one does not write, while those before it have ended when
-    /// this node's first one starts. Without it none is.
+    /// Tells which inputs the last kernel before this node does not write. Those before it have ended when this node's first
+    /// kernel starts. Without it none is known.
     pub(crate) fn with_settled(self, settled: Vec<bool>) -> Self {
         PlanBuilder { settled, ..self }
     }
 
-    /// Whether an operand is such an input, and the next launch is the node's first one on any operands. It may be read
-    /// before the kernel just before has ended.
+    /// Whether an operand is such an input, and the next launch is the node's first. That one may read it before it waits.
     pub(in super::super) fn is_settled(&self, operand: Operand) -> bool {
         let is_settled = matches!(operand, Operand::Input(i) if self.settled.get(i) == Some(&true));
         is_settled && self.plan.launches.is_empty()
