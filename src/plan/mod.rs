@@ -7,6 +7,7 @@
 
 mod compile;
 mod crossing;
+mod early;
 mod given;
 mod layout;
 mod limit;

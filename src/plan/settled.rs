@@ -1,11 +1,7 @@
-//! What a device's kernel may read while the kernel just before it still runs: every kernel waits for the one before it, so
-//! that all earlier ones have ended when the next one starts.
+//! What a device's kernel may read while the kernel just before it still runs: what that one does not write
+//! (`wait_for_kernels_before` in `kernels/include/rukh/device.h`).
 
 use std::collections::BTreeSet;
-
-use super::planner::Planner;
-use super::program::Step;
-use super::shaped::State;
 
 /// Values that the last kernel of the steps so far may have written, by their roots.
 #[derive(Debug, Default)]
@@ -32,26 +28,6 @@ impl Unsettled {
         if let Unsettled::These(these) = self {
             these.extend(roots);
         }
-    }
-}
-
-impl Planner<'_> {
-    /// Which inputs of a step are constants in the device's memory.
-    pub(super) fn constant_inputs(&self, step: &Step) -> Vec<bool> {
-        let is_constant = |v: u32| matches!(self.states[self.roots[v as usize] as usize], State::Resident(_));
-        step.inputs.iter().map(|v| v.is_some_and(is_constant)).collect()
-    }
-
-    /// Which ones the last kernel before it does not write.
-    pub(super) fn settled_inputs(&self, step: &Step) -> Vec<bool> {
-        let is_settled = |v: u32| !self.unsettled.has(self.roots[v as usize]);
-        step.inputs.iter().map(|v| v.is_some_and(is_settled)).collect()
-    }
-
-    /// Notes what a step writes on the device, when its outputs have their roots; see [`Unsettled::wrote`].
-    pub(super) fn wrote(&mut self, step: &Step, launched: bool) {
-        let outputs = step.outputs.iter().flatten();
-        self.unsettled.wrote(outputs.map(|&output| self.roots[output as usize]), launched);
     }
 }
 

@@ -37,11 +37,11 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
   T *keys = o.keys(), *values = o.values();
   bool in_key = lane * PACK < f.size, in_value = lane * PACK < f.v_size;
   Unit k[AHEAD] = {}, v[AHEAD] = {};
-  auto load_key = [&](u32 u, u32 at) __attribute__((always_inline)) {
-    k[u] = in_key ? *(const GLOBAL Unit *)(u64)(keys + at * f.k_strides[2] + lane * PACK) : Unit{};
+  auto load_key = [&](u32 u, u32 at, auto load) __attribute__((always_inline)) {
+    k[u] = in_key ? load((u64)(keys + at * f.k_strides[2] + lane * PACK)) : Unit{};
   };
-  auto load_value = [&](u32 u, u32 at) __attribute__((always_inline)) {
-    v[u] = in_value ? *(const GLOBAL Unit *)(u64)(values + at * f.v_strides[2] + lane * PACK) : Unit{};
+  auto load_value = [&](u32 u, u32 at, auto load) __attribute__((always_inline)) {
+    v[u] = in_value ? load((u64)(values + at * f.v_strides[2] + lane * PACK)) : Unit{};
   };
   // The row of a block that this team takes. Beyond `limit` it reads the first row again, so that no load waits for a branch.
   auto row_of = [&](u32 block, u32 u, u32 limit) __attribute__((always_inline)) {
@@ -52,7 +52,10 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
   u32 newest = o.newest, limit = o.fresh && newest < own_end ? newest : own_end;
   if (own < limit) {
     UNROLL
-    for (u32 u = 0; u < AHEAD; u++) load_key(u, row_of(own, u, limit)), load_value(u, row_of(own, u, limit));
+    for (u32 u = 0; u < AHEAD; u++) {
+      u32 at = row_of(own, u, limit);
+      load_key(u, at, load_settled_unit), load_value(u, at, load_settled_unit);
+    }
   }
   if (p.early) wait_for_kernels_before();
   alignas(16) SHARED T new_key[SIZE], new_value[SIZE];
@@ -91,7 +94,7 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
     }
     // The next block is on its way while this one is used.
     UNROLL
-    for (u32 u = 0; u < AHEAD; u++) load_key(u, row_of(next, u, own_end));
+    for (u32 u = 0; u < AHEAD; u++) load_key(u, row_of(next, u, own_end), load_unit);
     UNROLL
     for (u32 r = 0; r < ROWS; r++) {
       if (r >= rows) continue;
@@ -130,7 +133,7 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
         UNROLL
         for (u32 i = 0; i < PACK; i++) sums[r].out[i] = __builtin_fmaf(score[r][u], x[i], sums[r].out[i]);
       }
-      load_value(u, row_of(next, u, own_end));
+      load_value(u, row_of(next, u, own_end), load_unit);
     }
   }
 

@@ -82,25 +82,25 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
   Unit k[KEYS / 16][2][PACKS / 4] = {}, v[KEYS / 16][4][PACKS / 8] = {};
   // Beyond `limit` the first row is read again, so that no load waits for a branch.
   auto row_at = [&](u32 at, u32 limit) __attribute__((always_inline)) { return at < limit ? at : own; };
-  auto load_keys = [&](u32 block, u32 b, u32 limit) __attribute__((always_inline)) {
+  auto load_keys = [&](u32 block, u32 b, u32 limit, auto load) __attribute__((always_inline)) {
     UNROLL
     for (u32 h = 0; h < 2; h++) {
       u64 row = (u64)keys + (u64)row_at(block + b * 16 + h * 8 + pair, limit) * key_bytes;
       UNROLL
       for (u32 j = 0; j < PACKS / 4; j++) {
         u32 i = (j * 4 + quarter) * PACK;
-        k[b][h][j] = i < f.size ? load_unit(row + i * sizeof(T)) : Unit{};
+        k[b][h][j] = i < f.size ? load(row + i * sizeof(T)) : Unit{};
       }
     }
   };
-  auto load_values = [&](u32 block, u32 b, u32 limit) __attribute__((always_inline)) {
+  auto load_values = [&](u32 block, u32 b, u32 limit, auto load) __attribute__((always_inline)) {
     UNROLL
     for (u32 h = 0; h < 4; h++) {
       u64 row = (u64)values + (u64)row_at(block + b * 16 + h / 2 * 8 + quarter * 2 + h % 2, limit) * value_bytes;
       UNROLL
       for (u32 j = 0; j < PACKS / 8; j++) {
         u32 i = (j * 8 + pair) * PACK;
-        v[b][h][j] = i < f.v_size ? load_unit(row + i * sizeof(T)) : Unit{};
+        v[b][h][j] = i < f.v_size ? load(row + i * sizeof(T)) : Unit{};
       }
     }
   };
@@ -109,7 +109,10 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
   u32 first = own + wave * KEYS, limit = o.fresh && o.newest < own_end ? o.newest : own_end;
   if (own < limit) {
     UNROLL
-    for (u32 b = 0; b < KEYS / 16; b++) load_keys(first, b, limit), load_values(first, b, limit);
+    for (u32 b = 0; b < KEYS / 16; b++) {
+      load_keys(first, b, limit, load_settled_unit);
+      load_values(first, b, limit, load_settled_unit);
+    }
   }
   if (p.early) wait_for_kernels_before();
   T *rows_of = (T *)memory;
@@ -155,7 +158,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
         }
       }
       // The next block is on its way while this one is used.
-      load_keys(block + BLOCK, b, own_end);
+      load_keys(block + BLOCK, b, own_end, load_unit);
     }
     f32 base[2];
     UNROLL
@@ -201,7 +204,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
           MmaType<T>::multiply(sums.out[j * 4 + w], a, powers[0], powers[1]);
         }
       }
-      load_values(block + BLOCK, b, own_end);
+      load_values(block + BLOCK, b, own_end, load_unit);
     }
   }
 

@@ -27,8 +27,7 @@ struct DecodeParams {
   // Of cosines and sines.
   u32 half, cache_rows;
   u32 interleaved;
-  // Whether the kernel just before writes none of the caches, lengths and positions, which so may be read while it runs: the
-  // kernels before that one have ended when this one starts.
+  // Whether the kernel just before writes none of the caches, lengths and positions, which so may be read while it runs.
   u32 early, unused;
 };
 static_assert(sizeof(DecodeParams) == 464, "the mirror in providers/hip/attention/decode.rs");
@@ -122,13 +121,13 @@ template <class N, u32 ROWS> struct DecodePart {
     const SoftmaxParams &m = f.softmax;
     u32 tile = divide(group_id(), p.splits), first_row = tile * ROWS, rows = f.group * m.all_queries - first_row;
     u32 batch = group_id_z();
-    i64 length = p.last ? (i64)((const i32 *)p.last)[batch] + 1 : length_of(m, batch), position = 0;
+    i64 length = p.last ? (i64)load_settled<i32>(p.last, batch) + 1 : length_of(m, batch), position = 0;
     if (p.last && (length < 1 || length > (i64)m.keys)) {
       report(m.errors, ERROR_INDEX);
       length = length < 1 ? 1 : m.keys;
     }
     if (p.cosines) {
-      position = p.positions ? ((const i64 *)p.positions)[batch] : length - 1;
+      position = p.positions ? load_settled<i64>(p.positions, batch) : length - 1;
       if (position < 0 || position >= (i64)p.cache_rows) {
         report(m.errors, ERROR_INDEX);
         position = 0;

@@ -1,13 +1,14 @@
-// The one row of A of a product with packed weights in workgroup memory as integers of 16 bits, on NVIDIA, where
-// one instruction adds two products of such an integer and a byte (dp2a) at half the rate of one of floats, and masks and
-// shifts have half that rate too: a number of 4 bits takes 0.9 instructions so, in place of 2.1 as a float.
+// The one row of A of a product with packed weights in workgroup memory as integers of 16 bits, on NVIDIA, where one
+// instruction (dp2a) adds two products of such an integer and a byte. It, masks and shifts run at half the rate of a
+// multiplication of floats: a number of 4 bits takes 0.9 instructions so, in place of 2.1 as a float.
 //
 // The elements that belong to 16 bytes of a line have one scale, a power of two by which the largest of them comes to
 // between 2^14 and 2^15. So an element is wrong by no more than 2^-15 of the largest, where a half that large is wrong by up
 // to 2^-11 of itself. An element that is not finite makes all results not finite.
 //
-// Access: a work item puts one pack of 8 elements into memory at a time, with those that a number's bytes want side by side.
-// In place of the packs that rows leave out are the scales of the eight packs before, and sums of integers for zero points.
+// Access: a work item puts one pack of 8 elements into memory at a time, in an order in which the two that dp2a takes are
+// one dword. In place of the packs that rows leave out are the scales of the eight packs before and, but for 8 bits, the sums
+// of their integers for zero points.
 #pragma once
 #include "gemv_wide.h"
 

@@ -216,12 +216,14 @@ impl HipKernel for GroupQuery {
                 QuantizedCache { fresh_only, ..quantized }.plan_attention(plan, &problem, kernel)
             };
             let Some(kernel) = kernel.filter(|_| may_stay) else { return in_three(plan, false) };
+            // Its kernel waits before it reads anything.
+            let late = Fresh { early: false, ..fresh };
             return plan.by_place(
                 1,
                 &[],
                 &places,
                 |plan| match one_row {
-                    true => step.plan_quantized_decode(plan, kernel, &quantized, Some(fresh)),
+                    true => step.plan_quantized_decode(plan, kernel, &quantized, Some(late)),
                     false => in_three(plan, true),
                 },
                 |plan| in_three(plan, false),

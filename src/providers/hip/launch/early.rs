@@ -8,8 +8,7 @@ impl PlanBuilder<'_> {
         PlanBuilder { constants, ..self }
     }
 
-    /// Tells which inputs the last kernel before this node does not write. Those before it have ended when this node's first
-    /// kernel starts. Without it none is known.
+    /// Tells which inputs the last kernel before this node does not write. Without it none is known.
     pub(crate) fn with_settled(self, settled: Vec<bool>) -> Self {
         PlanBuilder { settled, ..self }
     }
