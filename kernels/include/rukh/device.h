@@ -138,11 +138,18 @@ DEVICE void wait_for_kernels_before() {
   asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
-// What other workgroups may have written while this one runs.
-DEVICE f32 load_uncached(const f32 *from) {
-  f32 x;
-  asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(x) : "l"(from) : "memory");
-  return x;
+// From behind the processor's own cache: what other workgroups may have written while this one runs.
+template <class X> DEVICE X load_uncached(const X *from) {
+  static_assert(sizeof(X) == 4 || sizeof(X) == 8, "a word or two");
+  if constexpr (sizeof(X) == 4) {
+    u32 x;
+    asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
+    return __builtin_bit_cast(X, x);
+  } else {
+    u64 x;
+    asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(x) : "l"(from) : "memory");
+    return __builtin_bit_cast(X, x);
+  }
 }
 
 DEVICE u32 lane_xor(u32 value, u32 mask) {

@@ -16,28 +16,18 @@ template <u32 FURTHER> DEVICE Unit load_unit_if(u64 address, bool inside) {
   return Unit{x, y, z, w};
 }
 #endif
-// What may be read before `wait_for_kernels_before` (device.h), from behind the processor's own cache, which may have it as it
-// was before.
-DEVICE Unit load_settled_unit(u64 address) {
+// What may be read before `wait_for_kernels_before` (device.h): the processor's own cache may have it as it was before.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+DEVICE Unit load_settled_unit(u64 address) {
   u32 x, y, z, w;
   asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "l"(address));
   return Unit{x, y, z, w};
-#else
-  return load_unit(address);
-#endif
 }
-template <class X> DEVICE X load_settled(u64 address, u32 at) {
-  static_assert(sizeof(X) == 4 || sizeof(X) == 8, "a word or two");
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  X x;
-  if constexpr (sizeof(X) == 4) asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(address + (u64)at * 4));
-  else asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(x) : "l"(address + (u64)at * 8));
-  return x;
+template <class X> DEVICE X load_settled(u64 address, u32 at) { return load_uncached((const X *)address + at); }
 #else
-  return ((const X *)address)[at];
+DEVICE Unit load_settled_unit(u64 address) { return load_unit(address); }
+template <class X> DEVICE X load_settled(u64 address, u32 at) { return ((const X *)address)[at]; }
 #endif
-}
 DEVICE void store_unit(u64 address, Unit x) { *(GLOBAL Unit *)address = x; }
 
 // Two half-precision numbers of the first argument's type in one dword, the first in the low half.

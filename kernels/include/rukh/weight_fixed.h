@@ -26,6 +26,7 @@ DEVICE f32 larger_size(f32 a, f32 b) {
   return y;
 }
 
+// A lane's part of a row of fixed-point numbers, beside weights of so many bits.
 template <u32 BITS> struct FixedRow {
   // Packs of the elements for 16 bytes of a line, and masks of each byte's first number.
   static constexpr u32 PACKS = 16 / BITS, MASKS = ((1u << BITS) - 1) * 0x01010101u;
@@ -70,7 +71,8 @@ template <u32 BITS> struct FixedRow {
     if constexpr (HAS_SUM) own[1] = bits<f32>(sum);
   }
 
-  // Neighbouring bytes' first numbers are so many elements apart: the second of a pair of a pack, and the pair's first.
+  // The two elements of each dword of a pack, whose numbers have the same place in neighbouring bytes: the first one, and how
+  // far behind it the second one is.
   static constexpr u32 APART = 8 / BITS;
   DEVICE u32 first_of(u32 pair) {
     if constexpr (BITS == 2) return pair;
@@ -78,6 +80,7 @@ template <u32 BITS> struct FixedRow {
     else return pair * 2;
   }
 
+  // Adds a pack's integers.
   DEVICE i32 sum_of(Unit pairs, i32 sum) {
     UNROLL
     for (u32 w = 0; w < 4; w++) sum = dot_two<false>(pairs[w], 0x0101, sum);

@@ -64,6 +64,22 @@ fn decoder(by_mask: bool) -> Vec<u8> {
 
 /// The same attention with lengths that the caller counts, between two products.
 fn counted() -> ModelBuilder {
+    between_products(Lengths::Given)
+}
+
+/// Where the lengths of such attention come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Lengths {
+    Given,
+    /// From a node before the product of queries, keys and values, or behind it, the last one with another shape.
+    BeforeTheProduct,
+    BehindTheProduct,
+    Reshaped,
+    /// Given, as the queries, keys and values are.
+    FirstKernel,
+}
+
+pub(super) fn between_products(lengths: Lengths) -> ModelBuilder {
     let columns = (HEADS + 2 * KV_HEADS) * SIZE;
     let of = |name: &str, dims: [usize; 2]| {
         floats(name, &dims.map(|n| n as i64), &fractions(dims.iter().product()))
@@ -71,9 +87,10 @@ fn counted() -> ModelBuilder {
     let cache = ["b", "2", "room", "8"];
     let attributes =
         [int("num_heads", HEADS as i64), int("kv_num_heads", KV_HEADS as i64), int("do_rotary", 1)];
-    ModelBuilder::new()
+    let (wide, narrow) = (["b", "s", "64"], ["b", "s", "16"]);
+    let mut model = ModelBuilder::new()
         .import("com.microsoft", 1)
-        .input("x", F32, &["b", "s", "16"])
+        .input("x", F32, if lengths == Lengths::FirstKernel { &wide } else { &narrow })
         .input("seqlens_k", I32, &["b"])
         .input("total_length", I32, &[])
         .input("past_k", F32, &cache)
@@ -81,12 +98,31 @@ fn counted() -> ModelBuilder {
         .initializer(of("w", [WIDTH, columns]))
         .initializer(of("o", [HEADS * SIZE, WIDTH]))
         .initializer(of("cos", [160, SIZE / 2]))
-        .initializer(of("sin", [160, SIZE / 2]))
-        .node("MatMul", &["x", "w"], &["qkv"])
+        .initializer(of("sin", [160, SIZE / 2]));
+    let lengths_of = |model: ModelBuilder| model.node("Abs", &["seqlens_k"], &["abs"]);
+    if lengths == Lengths::BeforeTheProduct {
+        model = lengths_of(model);
+    }
+    if lengths != Lengths::FirstKernel {
+        model = model.node("MatMul", &["x", "w"], &["qkv"]);
+    }
+    if [Lengths::BehindTheProduct, Lengths::Reshaped].contains(&lengths) {
+        model = lengths_of(model);
+    }
+    if lengths == Lengths::Reshaped {
+        model = model.initializer(ints("flat", &[1], &[-1])).node("Reshape", &["abs", "flat"], &["flat_abs"]);
+    }
+    let qkv = if lengths == Lengths::FirstKernel { "x" } else { "qkv" };
+    let last = match lengths {
+        Lengths::Given | Lengths::FirstKernel => "seqlens_k",
+        Lengths::BeforeTheProduct | Lengths::BehindTheProduct => "abs",
+        Lengths::Reshaped => "flat_abs",
+    };
+    model
         .node_with(
             "com.microsoft.GroupQueryAttention",
             &attributes,
-            &["qkv", "", "", "past_k", "past_v", "seqlens_k", "total_length", "cos", "sin"],
+            &[qkv, "", "", "past_k", "past_v", last, "total_length", "cos", "sin"],
             &["mixed", "k", "v"],
         )
         .node("MatMul", &["mixed", "o"], &["y"])

@@ -7,6 +7,7 @@ mod artifacts;
 mod behaviour;
 mod caches;
 mod channel_blocked;
+mod early_reads;
 mod graphs;
 mod model_cache;
 mod on_hip;

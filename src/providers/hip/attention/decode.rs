@@ -282,6 +282,16 @@ impl Problem {
     }
 }
 
+#[cfg(test)]
+impl super::super::LaunchPlan {
+    /// Whether attention of few queries reads caches before the kernel before it has ended; `None` where it has no part.
+    pub(crate) fn reads_caches_early(&self) -> Option<bool> {
+        let params = self.params_of("flash_decode");
+        let at = offset_of!(DecodeParams, early);
+        params.first().map(|params| params[at..at + size_of::<u32>()] != [0; size_of::<u32>()])
+    }
+}
+
 /// Where the parameters have the run's error word.
 const ERRORS: usize = offset_of!(super::params::SoftmaxParams, errors);
 

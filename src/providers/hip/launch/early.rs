@@ -39,10 +39,8 @@ fn always_launches(launches: &[PlannedLaunch]) -> bool {
             Work::Kernel { .. } => return true,
             Work::Library(launch) => (launch.rest, launch.otherwise),
             &Work::Choice { fitting, otherwise, .. } => {
-                if [&behind[..fitting], &behind[fitting..fitting + otherwise]]
-                    .into_iter()
-                    .all(always_launches)
-                {
+                let (one, other) = behind[..fitting + otherwise].split_at(fitting);
+                if always_launches(one) && always_launches(other) {
                     return true;
                 }
                 (fitting, otherwise)

@@ -11,4 +11,11 @@ impl LaunchPlan {
         };
         self.launches.iter().filter_map(|launch| name(&launch.work)).collect()
     }
+
+    /// The parameters of its kernels whose names begin so.
+    pub(crate) fn params_of(&self, start: &str) -> Vec<&[u8]> {
+        let is_one = |work: &Work| matches!(work, Work::Kernel { name, .. } if name.to_bytes().starts_with(start.as_bytes()));
+        let ones = self.launches.iter().filter(|launch| is_one(&launch.work));
+        ones.map(|launch| &self.params[launch.params.clone()]).collect()
+    }
 }

@@ -1,0 +1,36 @@
+//! Which steps of a decoder's attention may read caches and lengths while the kernel before them still runs.
+
+use super::caches::{Lengths, between_products};
+use super::graphs::upload;
+use super::on_hip::{on_hip, open_with};
+use super::{environment, t};
+use crate::plan::{OutputPlace, ShapedPlan, Signature, StepPlan};
+use crate::tensor::{Value, ValueRef};
+
+#[test]
+fn only_what_the_kernel_just_before_does_not_write_is_read_early() {
+    let Some(options) = on_hip(&[]) else { return };
+    for (lengths, expected) in [
+        (Lengths::Given, true),
+        (Lengths::BeforeTheProduct, true),
+        (Lengths::BehindTheProduct, false),
+        (Lengths::Reshaped, false),
+        (Lengths::FirstKernel, false),
+    ] {
+        let session = open_with(environment(), &between_products(lengths), &options);
+        let device =
+            |shape: &[usize]| Value::Tensor(upload(&t(shape, &vec![0.5f32; shape.iter().product()])));
+        let counts = Value::Tensor(upload(&t(&[1], &[4i32])));
+        let x = device(if lengths == Lengths::FirstKernel { &[1, 1, 64] } else { &[1, 1, 16] });
+        let cache = [1, 2, 12, 8];
+        let values = [x, counts, t(&[], &[5i32]), device(&cache), device(&cache)];
+        let inputs = values.each_ref().map(ValueRef::Value);
+        let signature = Signature { inputs: &inputs, outputs: &[OutputPlace::Device; 3] };
+        let plan = ShapedPlan::new(&session.opened.program, signature, &session.pool).unwrap();
+        let early = plan.steps.iter().find_map(|step| match step {
+            StepPlan::Device(step) => step.launches.reads_caches_early(),
+            _ => None,
+        });
+        assert_eq!(early, Some(expected), "{lengths:?}");
+    }
+}
