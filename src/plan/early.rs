@@ -17,7 +17,7 @@ impl Planner<'_> {
         step.inputs.iter().map(|v| v.is_some_and(is_settled)).collect()
     }
 
-    /// Notes what a step writes on the device, when its outputs have their roots; see [`Unsettled::wrote`].
+    /// Notes what a step writes on the device, when its outputs have their roots; see [`wrote`](super::settled::Unsettled::wrote).
     pub(super) fn wrote(&mut self, step: &Step, launched: bool) {
         let outputs = step.outputs.iter().flatten();
         self.unsettled.wrote(outputs.map(|&output| self.roots[output as usize]), launched);
