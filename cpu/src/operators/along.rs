@@ -1,10 +1,10 @@
-//! `ArgMax`, `ArgMin`, `CumSum`, `CumProd`: along one axis.
+//! `CumSum` and `CumProd`: along one axis.
 
 use std::marker::PhantomData;
 
-use crate::ops::along::{ArgExtreme, Cumulative};
+use crate::ops::along::Cumulative;
 use crate::ops::{OpError, normalize_axis};
-use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use crate::kernel::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 use crate::loops::number::dispatch;
@@ -12,72 +12,12 @@ use crate::loops::parallel::{GRAIN, Parts, split_mut};
 use crate::loops::widen::Widen;
 use crate::provider::ints::Ints;
 
-pub(super) const KERNELS: &[Entry] = &[
-    Entry::new("ArgMax", build_arg),
-    Entry::new("ArgMin", build_arg),
-    Entry::new("CumSum", build_cumulative),
-    Entry::new("CumProd", build_cumulative),
-];
-
-fn build_arg(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    let op = *node.op::<ArgExtreme>();
-    let kernel: Box<dyn Kernel> = dispatch!(node.input(0), T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-            Box::new(Arg::<T> { op, _type: PhantomData }), else return Err(node.no_kernel()));
-    Ok(CpuKernel::Tensor(kernel))
-}
+pub(super) const KERNELS: &[Entry] =
+    &[Entry::new("CumSum", build_cumulative), Entry::new("CumProd", build_cumulative)];
 
 /// A shape around an axis: `(outer, along, inner)`.
 pub(super) fn around(shape: &[usize], axis: usize) -> (usize, usize, usize) {
     (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
-}
-
-struct Arg<T> {
-    op: ArgExtreme,
-    _type: PhantomData<fn(T)>,
-}
-
-impl<T: Element + PartialOrd> Kernel for Arg<T> {
-    fn run(
-        &self,
-        cx: &KernelContext<'_>,
-        inputs: &[Option<TensorView<'_>>],
-        outputs: &mut [Option<TensorViewMut<'_>>],
-    ) -> Result<(), OpError> {
-        let (Some(output), Some(x)) = (&mut outputs[0], inputs[0]) else { return Ok(()) };
-        let axis = normalize_axis("axis", self.op.axis, x.rank())?;
-        let (_, along, inner) = around(x.shape(), axis);
-        if along == 0 && output.len() > 0 {
-            return Err(OpError::Data("the axis has no elements; allowed is one or more".into()));
-        }
-        let x = x.slice::<T>();
-        let grain = (GRAIN / along.max(1)).max(1);
-        split_mut(cx.pool, output.slice::<i64>(), 1, grain, |range, part| {
-            for (i, y) in range.zip(part) {
-                let start = i / inner * along * inner + i % inner;
-                *y = self.place((0..along).map(|k| x[start + k * inner])) as i64;
-            }
-        });
-        Ok(())
-    }
-}
-
-impl<T: PartialOrd + Copy> Arg<T> {
-    /// The place of the extreme; NaN counts as one, and the first NaN is it.
-    #[allow(clippy::eq_op)]
-    fn place(&self, mut values: impl Iterator<Item = T>) -> usize {
-        let Some(mut best) = values.next() else { return 0 };
-        let mut place = 0;
-        for (i, x) in values.enumerate() {
-            let better = match self.op.max {
-                true => x > best,
-                false => x < best,
-            };
-            if better || (self.op.last && x == best) || (x != x && best == best) {
-                (best, place) = (x, i + 1);
-            }
-        }
-        place
-    }
 }
 
 fn build_cumulative(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

@@ -4,6 +4,7 @@
 //! operator and its inputs' types and makes a kernel, or says why it cannot.
 
 pub(super) mod along;
+mod arg_extreme;
 pub(super) mod attention;
 pub(super) mod binary;
 pub(super) mod cast;
@@ -67,6 +68,7 @@ use super::kernel::Entry;
 /// The tables of all families but convolutions and quantized products, which are rooms of their own.
 pub(super) const FAMILIES: &[&[Entry]] = &[
     along::KERNELS,
+    arg_extreme::KERNELS,
     attention::KERNELS,
     binary::KERNELS,
     cast::KERNELS,

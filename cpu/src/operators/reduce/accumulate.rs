@@ -1,5 +1,7 @@
 //! The inner loops of reductions: a row into one value, and rows into a row of values.
 
+use std::marker::PhantomData;
+
 use crate::ops::reduce::Reduction;
 use crate::tensor::{Element, ElementType};
 
@@ -7,7 +9,9 @@ use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::simd::{Loop, run};
 use crate::loops::statistics::Real as _;
 
-use super::singles::{Extreme, ExtremeOfSingles, SumOfEvenRows, SumOfRows, SumOfSingles, TOGETHER};
+use super::singles::{
+    EvenRows, Extreme, ExtremeOfSingles, Extremes, Fold, Rows, SumOfSingles, Sums, TOGETHER,
+};
 
 /// A type that can be reduced, and the wider one it is accumulated in: f64 for floats (so that long
 /// sums stay exact to the last place), 64 bits for integers, where sums wrap.
@@ -94,8 +98,8 @@ pub(super) struct Accumulator<W: Accumulate> {
     pub(super) row: RowLoop<W, <W as Accumulate>::Acc>,
     /// Adds a row to a row of values; `shift` has as many, or none where it is not used.
     pub(super) column: ColumnLoop<W, <W as Accumulate>::Acc>,
-    /// Adds several rows of f32 to a row of values, where there is such a way; sums that overflow in f32 become infinite
-    /// or NaN.
+    /// Joins several rows of f32 with a row of values, where there is such a way. Where a value is infinite or NaN
+    /// afterwards it may be wrong: a sum may have overflowed in f32.
     pub(super) several: Option<SeveralLoop<<W as Accumulate>::Acc>>,
     /// The pass to follow, which takes this one's values as its shift.
     pub(super) second: Option<fn() -> Accumulator<W>>,
@@ -118,8 +122,8 @@ pub(super) fn accumulator<W: Accumulate>(reduction: Reduction) -> Accumulator<W>
 fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
     Accumulator {
         start,
-        row: |x, acc, _| W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData }),
-        column: |x, acc, _| W::run(Column::<W, S> { x, acc, _step: std::marker::PhantomData }),
+        row: |x, acc, _| W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: PhantomData }),
+        column: |x, acc, _| W::run(Column::<W, S> { x, acc, _step: PhantomData }),
         several: None,
         second: None,
     }
@@ -132,18 +136,10 @@ fn sums<W: Accumulate>() -> Accumulator<W> {
             let sum = same_type(x).map(|x| run::<_, true>(SumOfSingles(x)));
             match sum.filter(|sum| sum.is_finite()) {
                 Some(sum) => W::add(acc, W::of_f64(sum)),
-                None => W::run(Row::<W, Sum> { x, acc, start: W::zero(), _step: std::marker::PhantomData }),
+                None => W::run(Row::<W, Sum> { x, acc, start: W::zero(), _step: PhantomData }),
             }
         },
-        several: (W::TYPE == ElementType::F32).then_some(|rows, acc| {
-            let Some(acc) = same_type_mut(acc) else { return };
-            match rows {
-                Several::Rows(rows) => run::<_, true>(SumOfRows(rows, acc)),
-                Several::Even { x, stride, groups } => {
-                    run::<_, true>(SumOfEvenRows { x, stride, groups, acc });
-                }
-            }
-        }),
+        several: several::<W, Sums>(),
         ..pass::<W, Sum>(W::zero())
     }
 }
@@ -152,14 +148,24 @@ fn sums<W: Accumulate>() -> Accumulator<W> {
 fn extremes<W: Accumulate, S: Step<W> + Extreme>(start: W::Acc) -> Accumulator<W> {
     Accumulator {
         row: |x, acc, _| match same_type(x) {
-            Some(x) => S::join(
-                acc,
-                W::of_f64(run::<_, true>(ExtremeOfSingles::<S>(x, std::marker::PhantomData)).into()),
-            ),
-            None => W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: std::marker::PhantomData }),
+            Some(x) => S::join(acc, W::of_f64(run::<_, true>(ExtremeOfSingles::<S>(x, PhantomData)).into())),
+            None => W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: PhantomData }),
         },
+        several: several::<W, Extremes<S>>(),
         ..pass::<W, S>(start)
     }
+}
+
+fn several<W: Accumulate, F: Fold>() -> Option<SeveralLoop<W::Acc>> {
+    (W::TYPE == ElementType::F32).then_some(|rows, acc| {
+        let Some(acc) = same_type_mut(acc) else { return };
+        match rows {
+            Several::Rows(rows) => run::<_, true>(Rows::<F>(rows, acc, PhantomData)),
+            Several::Even { x, stride, groups } => {
+                run::<_, true>(EvenRows::<F> { x, stride, groups, acc, fold: PhantomData });
+            }
+        }
+    })
 }
 
 /// The sum of exp(x − shift), over vectors.
@@ -244,7 +250,7 @@ struct Row<'a, W: Accumulate, S> {
     x: &'a [W],
     acc: W::Acc,
     start: W::Acc,
-    _step: std::marker::PhantomData<S>,
+    _step: PhantomData<S>,
 }
 
 impl<W: Accumulate, S: Step<W>> Loop for Row<'_, W, S> {
@@ -277,7 +283,7 @@ impl<W: Accumulate, S: Step<W>> Loop for Row<'_, W, S> {
 struct Column<'a, W: Accumulate, S> {
     x: &'a [W],
     acc: &'a mut [W::Acc],
-    _step: std::marker::PhantomData<S>,
+    _step: PhantomData<S>,
 }
 
 impl<W: Accumulate, S: Step<W>> Loop for Column<'_, W, S> {
@@ -295,7 +301,7 @@ impl Extreme for Max {
     const NOTHING: f32 = f32::NEG_INFINITY;
 
     #[inline(always)]
-    fn keeps(a: f32, b: f32) -> bool {
+    fn keeps<T: PartialOrd>(a: &T, b: &T) -> bool {
         a > b
     }
 }
@@ -304,7 +310,7 @@ impl Extreme for Min {
     const NOTHING: f32 = f32::INFINITY;
 
     #[inline(always)]
-    fn keeps(a: f32, b: f32) -> bool {
+    fn keeps<T: PartialOrd>(a: &T, b: &T) -> bool {
         a < b
     }
 }

@@ -318,6 +318,37 @@ mod tests {
     }
 
     #[test]
+    fn extremes_of_columns() {
+        // More rows than are compared at a time; infinite numbers of both signs, and NaN in one column.
+        let (rows, columns) = (21, 19);
+        for wrong in [None, Some(0), Some(13), Some(rows - 1)] {
+            let number = |i: usize| match i * 7919 % 1009 {
+                n if n % 29 == 0 => f32::INFINITY * if n % 2 == 0 { 1.0 } else { -1.0 },
+                n => n as f32 - 500.0,
+            };
+            let mut x: Vec<f32> = (0..rows * columns).map(number).collect();
+            wrong.into_iter().for_each(|row| x[row * columns + 7] = f32::NAN);
+            let by_columns: Vec<f32> = (0..x.len()).map(|i| x[i % rows * columns + i / rows]).collect();
+            for (name, join) in [("ReduceMax", f32::max as fn(f32, f32) -> f32), ("ReduceMin", f32::min)] {
+                for (shape, x, axis) in [([rows, columns], &x, 0i64), ([columns, rows], &by_columns, 1)] {
+                    let got = run(name, 18, &[], &[t(&shape, x), t(&[1], &[axis])], 1).unwrap();
+                    for (column, got) in elements::<f32>(&got[0]).1.into_iter().enumerate() {
+                        let numbers = &by_columns[column * rows..][..rows];
+                        let want = match numbers.iter().any(|x| x.is_nan()) {
+                            true => f32::NAN,
+                            false => numbers.iter().copied().fold(numbers[0], join),
+                        };
+                        assert!(
+                            got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(),
+                            "{name} {column}: {got} {want}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn sums_that_overflow_on_the_way_do_not() {
         // Along rows and columns of 8 and more, whose parts are added in f32.
         let (count, half) = (256, 2f32.powi(127));

@@ -1,5 +1,7 @@
 //! Rows of `f32`, which are reduced without wider numbers for each element.
 
+use std::marker::PhantomData;
+
 use crate::loops::simd::Loop;
 
 /// Rows of f32, or elements of a row, that are added up in f32, halves with halves, before the sum joins others in f64: three
@@ -43,44 +45,89 @@ impl Loop for SumOfSingles<'_> {
     }
 }
 
-/// Adds rows of f32 to a row of sums.
-pub(super) struct SumOfRows<'a>(pub(super) [&'a [f32]; TOGETHER], pub(super) &'a mut [f64]);
+/// How elements of several rows of f32 become one, and how that joins a wider value.
+pub(super) trait Fold {
+    /// Of `TOGETHER` elements.
+    fn fold(x: impl Fn(usize) -> f32) -> f32;
+    fn join(acc: f64, x: f64) -> f64;
+}
 
-impl Loop for SumOfRows<'_> {
+pub(super) struct Sums;
+
+impl Fold for Sums {
+    #[inline(always)]
+    fn fold(x: impl Fn(usize) -> f32) -> f32 {
+        tree(x)
+    }
+
+    #[inline(always)]
+    fn join(acc: f64, x: f64) -> f64 {
+        acc + x
+    }
+}
+
+/// The extreme of the elements; NaN where one is among them.
+pub(super) struct Extremes<S>(PhantomData<S>);
+
+impl<S: Extreme> Fold for Extremes<S> {
+    #[inline(always)]
+    fn fold(x: impl Fn(usize) -> f32) -> f32 {
+        let two = |k: usize| keep::<S, f32>(x(2 * k), x(2 * k + 1));
+        // One comparison for two elements.
+        let wrong = |k: usize| x(2 * k).is_nan() | x(2 * k + 1).is_nan();
+        let extreme = keep::<S, f32>(keep::<S, f32>(two(0), two(1)), keep::<S, f32>(two(2), two(3)));
+        if wrong(0) | wrong(1) | wrong(2) | wrong(3) { f32::NAN } else { extreme }
+    }
+
+    #[inline(always)]
+    fn join(acc: f64, x: f64) -> f64 {
+        keep::<S, f64>(acc, x)
+    }
+}
+
+/// Joins rows of f32 with a row of wider values.
+pub(super) struct Rows<'a, F>(
+    pub(super) [&'a [f32]; TOGETHER],
+    pub(super) &'a mut [f64],
+    pub(super) PhantomData<F>,
+);
+
+impl<F: Fold> Loop for Rows<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let SumOfRows(rows, acc) = self;
-        add_rows(rows, acc);
+        join_rows::<F>(self.0, self.1);
     }
 }
 
-/// Adds rows of f32, so far from one another, to a row of sums: `TOGETHER` at a time, of which there are whole groups.
-pub(super) struct SumOfEvenRows<'a> {
+/// Joins rows of f32, so far from one another, with a row of wider values: `TOGETHER` at a time, of which there are whole
+/// groups.
+pub(super) struct EvenRows<'a, F> {
     pub(super) x: &'a [f32],
     pub(super) stride: usize,
     pub(super) groups: usize,
     pub(super) acc: &'a mut [f64],
+    pub(super) fold: PhantomData<F>,
 }
 
-impl Loop for SumOfEvenRows<'_> {
+impl<F: Fold> Loop for EvenRows<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         for group in 0..self.groups {
             let first = group * TOGETHER;
-            add_rows(std::array::from_fn(|k| &self.x[(first + k) * self.stride..]), self.acc);
+            join_rows::<F>(std::array::from_fn(|k| &self.x[(first + k) * self.stride..]), self.acc);
         }
     }
 }
 
 #[inline(always)]
-fn add_rows(rows: [&[f32]; TOGETHER], acc: &mut [f64]) {
+fn join_rows<F: Fold>(rows: [&[f32]; TOGETHER], acc: &mut [f64]) {
     let rows = rows.map(|row| &row[..acc.len()]);
     for (i, acc) in acc.iter_mut().enumerate() {
-        *acc += f64::from(tree(|k| rows[k][i]));
+        *acc = F::join(*acc, f64::from(F::fold(|k| rows[k][i])));
     }
 }
 
@@ -90,28 +137,31 @@ pub(super) trait Extreme {
     const NOTHING: f32;
 
     /// Whether the first one is kept of numbers that are none of them NaN.
-    fn keeps(a: f32, b: f32) -> bool;
+    fn keeps<T: PartialOrd>(a: &T, b: &T) -> bool;
+}
+
+#[inline(always)]
+fn keep<S: Extreme, T: PartialOrd>(a: T, b: T) -> T {
+    if S::keeps(&a, &b) { a } else { b }
 }
 
 /// The extreme of a row of f32; NaN where one is among them.
-pub(super) struct ExtremeOfSingles<'a, S>(pub(super) &'a [f32], pub(super) std::marker::PhantomData<S>);
+pub(super) struct ExtremeOfSingles<'a, S>(pub(super) &'a [f32], pub(super) PhantomData<S>);
 
 impl<S: Extreme> Loop for ExtremeOfSingles<'_, S> {
     type Output = f32;
 
     #[inline(always)]
     fn run(self) -> f32 {
-        const LANES: usize = 64;
-        let join = |a: f32, b: f32| if S::keeps(a, b) { a } else { b };
+        const LANES: usize = 32;
+        let join = keep::<S, f32>;
         let (chunks, rest) = self.0.as_chunks::<LANES>();
-        let (mut lanes, mut wrong) = ([S::NOTHING; LANES], [0u32; LANES / 2]);
+        let (mut lanes, mut sums) = ([S::NOTHING; LANES], [0.0f32; LANES]);
         for chunk in chunks {
             for i in 0..LANES {
                 lanes[i] = join(chunk[i], lanes[i]);
-            }
-            // One comparison for two elements.
-            for i in 0..LANES / 2 {
-                wrong[i] |= u32::from(chunk[i].is_nan() | chunk[i + LANES / 2].is_nan());
+                // NaN where one of its numbers is; a comparison of each took as long as all the rest.
+                sums[i] += chunk[i];
             }
         }
         // Halves joined with halves, of constant lengths: a chain over all lanes would take as long as a row.
@@ -121,7 +171,9 @@ impl<S: Extreme> Loop for ExtremeOfSingles<'_, S> {
             let quarters = [0, 1, 2, 3].map(|k| join(at(k), at(k + 4)));
             eighth[i] = join(join(quarters[0], quarters[1]), join(quarters[2], quarters[3]));
         }
-        let wrong = wrong.iter().fold(0, |any, one| any | one) != 0 || rest.iter().any(|x| x.is_nan());
+        let is_any_nan = |x: &[f32]| x.iter().fold(false, |any, x| any | x.is_nan());
+        // Infinite numbers may also have cancelled each other.
+        let wrong = is_any_nan(rest) || is_any_nan(&sums) && is_any_nan(self.0);
         let found = eighth.iter().chain(rest).fold(S::NOTHING, |a, &b| join(a, b));
         if wrong { f32::NAN } else { found }
     }
