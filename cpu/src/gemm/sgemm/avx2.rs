@@ -12,24 +12,24 @@ pub(super) const ROWS: usize = 4;
 /// Vectors of a row.
 pub(super) const VECTORS: usize = 3;
 /// Floats of a vector.
-const LEN: usize = 8;
+pub(super) const LEN: usize = 8;
 /// Floats of a row of sums.
 pub(super) const WIDTH: usize = VECTORS * LEN;
 /// Steps of the depth between two fetches.
 pub(super) const STEPS: usize = 4;
 
-/// What a tile reads.
+/// What tiles read.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     /// `WIDTH` floats for each step of the depth.
     pub(super) panel: *const f32,
-    /// The first of `ROWS` rows with an element for each step, and floats from a row to the next.
+    /// The first row with an element for each step, and floats from a row to the next.
     pub(super) rows: *const f32,
     pub(super) stride: usize,
     pub(super) depth: usize,
-    /// What to fetch at the first step, and how many bytes farther after `STEPS` steps.
+    /// What to fetch at the first step, and how many bytes farther at the next one.
     pub(super) fetch: *const f32,
-    pub(super) fetched: usize,
+    pub(super) step: usize,
 }
 
 /// A step: the panel's three vectors, and of each row an element and three multiplications.
@@ -73,13 +73,27 @@ macro_rules! step {
     };
 }
 
-/// Writes a tile's sums to rows of `WIDTH` floats that are `stride` floats apart, or adds them.
+/// Writes the sums of tiles, each below the one before, to rows of `WIDTH` floats that are `stride` floats apart, or adds them.
 ///
 /// # Safety
-/// The processor has AVX2 and FMA; what `Operands` says can be read, and nobody else reads or writes the rows.
+/// The processor has AVX2 and FMA; what `Operands` says can be read for so many tiles of `ROWS` rows, and nobody else reads
+/// or writes the rows of sums.
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn product(of: Operands, to: *mut f32, stride: usize, add: bool) {
+pub(super) unsafe fn product(of: Operands, tiles: usize, to: *mut f32, stride: usize, add: bool) {
+    for i in 0..tiles {
+        let rows = of.rows.wrapping_add(i * ROWS * of.stride);
+        let fetch = of.fetch.wrapping_byte_add(i * of.depth * of.step);
+        // SAFETY: as the caller promises.
+        unsafe { tile(Operands { rows, fetch, ..of }, to.wrapping_add(i * ROWS * stride), stride, add) };
+    }
+}
+
+/// # Safety
+/// As for `product`, of one tile.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn tile(of: Operands, to: *mut f32, stride: usize, add: bool) {
     let mut sums = [[_mm256_setzero_ps(); VECTORS]; ROWS];
     let (whole, left) = (of.depth / STEPS, of.depth % STEPS);
     let (mut panel, mut rows) = (of.panel, of.rows);
@@ -105,7 +119,7 @@ pub(super) unsafe fn product(of: Operands, to: *mut f32, stride: usize, add: boo
                 row1 = in(reg) of.stride * size_of::<f32>(),
                 row3 = in(reg) of.stride * 3 * size_of::<f32>(),
                 fetch = inout(reg) of.fetch => _,
-                fetched = in(reg) of.fetched,
+                fetched = in(reg) of.step * STEPS,
                 count = inout(reg) whole => _,
                 s00 = inout(ymm_reg) *s00, s01 = inout(ymm_reg) *s01, s02 = inout(ymm_reg) *s02,
                 s10 = inout(ymm_reg) *s10, s11 = inout(ymm_reg) *s11, s12 = inout(ymm_reg) *s12,

@@ -15,10 +15,13 @@ use crate::gemm::shape::{Extent, Matrix};
 use crate::isa::Dispatch;
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Piece;
-use crate::loops::simd::{Loop, vector_len, widest};
+use crate::loops::parallel::Parts;
+use crate::loops::simd::vector_len;
 use crate::loops::store::store_first;
+use crate::loops::transpose;
 
-/// Vectors of a panel; the last panel may have fewer.
+/// Vectors of a panel. The last panel may have fewer, and the last two have two each rather than three and one: tiles of one
+/// vector wait for what they read.
 const VECTORS: usize = 3;
 /// Elements of the longest vector.
 const LONGEST: usize = 16;
@@ -58,7 +61,7 @@ pub(crate) fn scratch_len(depth: usize, columns: usize) -> usize {
 /// Writes for each panel of columns its rows one after the other. Missing columns of the last vector are 0.
 pub(crate) fn pack(b: Matrix<'_, f32>, depth: usize, columns: usize, scratch: &mut [f32]) {
     if depth > 0 {
-        widest(Pack { b, depth, columns, len: vector_len(), scratch });
+        Pack { b, depth, columns, scratch }.widest();
     }
 }
 
@@ -77,26 +80,22 @@ struct Pack<'a> {
     b: Matrix<'a, f32>,
     depth: usize,
     columns: usize,
-    len: usize,
     scratch: &'a mut [f32],
 }
 
-impl Loop for Pack<'_> {
+impl SimdOp for Pack<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        let Pack { b, depth, columns, len, scratch } = self;
-        for (start, width) in panels(columns, len) {
+    fn eval<I: Isa>(self, isa: I) {
+        let Pack { b, depth, columns, scratch } = self;
+        for (start, width) in panels(columns, isa.f32().len()) {
             let count = width.min(columns - start);
             let panel = &mut scratch[start * depth..][..width * depth];
             if b.column_stride == 1 {
-                for (k, row) in panel.chunks_exact_mut(width).enumerate() {
-                    row[..count].copy_from_slice(&b.data[k * b.row_stride + start..][..count]);
-                    row[count..].fill(0.0);
-                }
+                copy(isa, &b, start, count, width, panel);
             } else if b.row_stride == 1 {
-                transpose(&b, start, count, width, panel);
+                transposed(&b, start, count, width, panel);
             } else {
                 for (k, row) in panel.chunks_exact_mut(width).enumerate() {
                     let from = b.data[k * b.row_stride + start * b.column_stride..].iter();
@@ -111,34 +110,34 @@ impl Loop for Pack<'_> {
     }
 }
 
-/// Packs columns that are contiguous: squares of 8 × 8, which compile to shuffles.
+/// Packs rows that are contiguous. Vector by vector: a call that copies a row took as long as a fifth of its products.
 #[inline(always)]
-fn transpose(b: &Matrix<'_, f32>, start: usize, count: usize, width: usize, panel: &mut [f32]) {
-    const SIDE: usize = 8;
-    let depth = panel.len() / width;
-    let column = |j: usize| &b.data[(start + j.min(count - 1)) * b.column_stride..][..depth];
-    for first in (0..width).step_by(SIDE) {
-        let columns: [&[f32]; SIDE] = std::array::from_fn(|j| column(first + j));
-        let side = SIDE.min(width - first);
-        let whole = if side == SIDE { depth / SIDE * SIDE } else { 0 };
-        for k in (0..whole).step_by(SIDE) {
-            let mut square = [[0.0; SIDE]; SIDE];
-            for (j, column) in columns.iter().enumerate() {
-                let from = &column[k..k + SIDE];
-                for i in 0..SIDE {
-                    square[i][j] = from[i];
-                }
+fn copy<I: Isa>(isa: I, b: &Matrix<'_, f32>, start: usize, count: usize, width: usize, panel: &mut [f32]) {
+    let ops = isa.f32();
+    let last = width - ops.len();
+    let mask = ops.first_n_mask(count - last);
+    for (k, to) in panel.chunks_exact_mut(width).enumerate() {
+        let (from, to) = (b.data[k * b.row_stride + start..][..count].as_ptr(), to.as_mut_ptr());
+        // SAFETY: a row has `count` elements, all vectors but the last of them and what the mask has of that; there is room
+        // for whole vectors.
+        unsafe {
+            for at in (0..last).step_by(ops.len()) {
+                ops.store_ptr(ops.load_ptr(from.add(at)), to.add(at));
             }
-            for (i, row) in square.iter().enumerate() {
-                panel[(k + i) * width + first..][..SIDE].copy_from_slice(row);
-            }
-        }
-        for k in whole..depth {
-            for j in 0..side {
-                panel[k * width + first + j] = columns[j][k];
-            }
+            ops.store_ptr(ops.load_ptr_mask(from.add(last), mask), to.add(last));
         }
     }
+}
+
+/// Packs columns that are contiguous.
+fn transposed(b: &Matrix<'_, f32>, start: usize, count: usize, width: usize, panel: &mut [f32]) {
+    let rows = panel.len() / width;
+    let out = Parts::<[u8; 4]>::new(bytemuck::cast_slice_mut(panel));
+    let (input, stride) = (bytemuck::cast_slice(&b.data[start * b.column_stride..]), b.column_stride);
+    let block =
+        transpose::Block { input, stride, output: &out, at: 0, row_size: width, rows, columns: count };
+    // SAFETY: nobody else has this memory.
+    unsafe { block.transpose() };
     if count < width {
         panel.chunks_exact_mut(width).for_each(|row| row[count..].fill(0.0));
     }
@@ -157,8 +156,12 @@ fn panels(columns: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {
 
 #[inline(always)]
 fn panel(i: usize, columns: usize, len: usize) -> (usize, usize) {
-    let start = i * VECTORS * len;
-    (start, (VECTORS * len).min(columns.next_multiple_of(len) - start))
+    let vectors = columns.div_ceil(len);
+    // One vector less before all panels from here on.
+    let narrow = |i: usize| vectors > 1 && vectors % VECTORS == 1 && i == vectors / VECTORS;
+    let start = i * VECTORS - usize::from(narrow(i));
+    let end = vectors.min((i + 1) * VECTORS - usize::from(narrow(i + 1)));
+    (start * len, (end - start) * len)
 }
 
 /// Writes the product to `out` (row-major without gaps), or adds it. `backwards`: the last panel comes first.
@@ -224,11 +227,12 @@ impl Blocks<'_> {
                 _ => R,
             };
             let tiles = all.div_ceil(most);
-            for (i, row) in (0..all).step_by(most).enumerate() {
+            // The part of the next panel that a tile fetches, a step at a time.
+            let step = (width * size_of::<f32>()).div_ceil(tiles);
+            let done = self.whole_tiles(len, panel, start, step);
+            for row in (done..all).step_by(most) {
                 let rows = row..(row + most).min(all);
-                // The part of the next panel that this tile fetches, a step at a time.
-                let step = (width * size_of::<f32>()).div_ceil(tiles);
-                let fetch = panel.as_ptr_range().end.wrapping_byte_add(i * depth * step);
+                let fetch = panel.as_ptr_range().end.wrapping_byte_add(row / most * depth * step);
                 let tile = Tile { panel, start, rows, fetch, step };
                 match (tile.rows.len(), width / len) {
                     (1, 1) => self.tile::<I, 1, 1>(isa, tile),
@@ -246,6 +250,36 @@ impl Blocks<'_> {
         }
     }
 
+    /// Computes all whole tiles of a panel with AVX2, where it has all columns, and tells how many rows these are.
+    #[cfg(target_arch = "x86_64")]
+    fn whole_tiles(&mut self, len: usize, panel: &[f32], start: usize, step: usize) -> usize {
+        let Extent { rows: all, columns, depth } = self.extent;
+        let (tiles, stride) = (all / avx2::ROWS, self.a.row_stride);
+        let rows = tiles * avx2::ROWS;
+        let lies = self.a.column_stride == 1 && start + avx2::WIDTH <= columns;
+        if len != avx2::LEN
+            || !lies
+            || panel.len() != avx2::WIDTH * depth
+            || tiles == 0
+            || step * avx2::STEPS > LINE
+        {
+            return 0;
+        }
+        assert!((rows - 1) * stride + depth <= self.a.data.len(), "rows lie inside");
+        let to = &mut self.out[start..rows * columns];
+        let (rows_of_a, fetch) = (self.a.data.as_ptr(), panel.as_ptr_range().end);
+        let operands = avx2::Operands { panel: panel.as_ptr(), rows: rows_of_a, stride, depth, fetch, step };
+        // SAFETY: vectors of 8 are those of AVX2 with FMA; the panel has `depth` rows, of each row `depth` elements lie
+        // inside, and as many columns as are written lie in the rows.
+        unsafe { avx2::product(operands, tiles, to.as_mut_ptr(), columns, self.add) };
+        rows
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn whole_tiles(&mut self, _len: usize, _panel: &[f32], _start: usize, _step: usize) -> usize {
+        0
+    }
+
     #[inline(always)]
     fn tile<I: Isa, const R: usize, const V: usize>(&mut self, isa: I, tile: Tile<'_>) {
         let ops = isa.f32();
@@ -253,22 +287,6 @@ impl Blocks<'_> {
         let Extent { rows: all, columns, depth } = self.extent;
         let Tile { panel, start, rows, mut fetch, step } = tile;
         assert!(panel.len() >= V * len * depth && rows.end <= all && rows.len() <= R);
-        #[cfg(target_arch = "x86_64")]
-        if (R, V, len) == (avx2::ROWS, avx2::VECTORS, 8)
-            && rows.len() == R
-            && step * avx2::STEPS <= LINE
-            && start + avx2::WIDTH <= columns
-            && self.a.column_stride == 1
-        {
-            let (a, stride) = (&self.a.data[rows.start * self.a.row_stride..], self.a.row_stride);
-            assert!((R - 1) * stride + depth <= a.len(), "rows lie inside");
-            let (panel, rows_of_a, fetched) = (panel.as_ptr(), a.as_ptr(), step * avx2::STEPS);
-            let operands = avx2::Operands { panel, rows: rows_of_a, stride, depth, fetch, fetched };
-            let to = &mut self.out[rows.start * columns + start..rows.end * columns];
-            // SAFETY: vectors of 8 are those of AVX2 with FMA; the panel has `depth` times `V` vectors, of each row
-            // `depth` elements lie inside, and as many columns as are written lie in the rows.
-            return unsafe { avx2::product(operands, to.as_mut_ptr(), columns, self.add) };
-        }
         let mut sums = [[ops.zero(); V]; R];
         // Rows that are missing are computed like the last one.
         let row: [*const f32; R] = std::array::from_fn(|r| {
@@ -363,7 +381,7 @@ mod tests {
             {
                 let len = isa.f32().len();
                 let mut scratch = vec![9.0; columns.next_multiple_of(len) * depth];
-                Pack { b, depth, columns, len, scratch: &mut scratch }.run();
+                Pack { b, depth, columns, scratch: &mut scratch }.eval(isa);
                 let mut out = vec![1.0; rows * columns];
                 for (add, before) in [(true, 1.0), (false, 0.0)] {
                     let a = Matrix::new(&a, depth);
