@@ -15,7 +15,7 @@
 //! | float16, the right one constant; bfloat16 on processors without products of them | `halves` | the constant stays as it is, and is converted in registers |
 //! | `f32`, a single row or column | `sgemm::gemv` | bound by reading the matrix, which packing does as well |
 //! | `f32` blocks packed as bfloat16 | `dot::bf16` | twice the multiplications of an instruction, with AMX (`dot::amx`) 16 times those of a cycle |
-//! | `f32`, the right one packed | `sgemm::panels` | tiles of 8 × 48 sums; docs/dependencies.md has the measurements |
+//! | `f32`, the right one packed; with AVX2 also others, packed for one product | `sgemm::panel_product` | tiles of 8 × 48 sums; docs/dependencies.md has the measurements |
 //! | `f32`, other | the crate `rten-gemm` | packs what it multiplies |
 //! | other types | `plain` | loops |
 //!

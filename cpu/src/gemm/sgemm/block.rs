@@ -1,4 +1,4 @@
-//! The product of a block in `f32`: by `panels` where the right operand is packed, else by the crate `rten-gemm`,
+//! The product of a block in `f32`: by `panel_product` where the right operand is packed, else by the crate `rten-gemm`,
 //! which only this file names for floats. Operands that were packed as bfloat16 numbers go to `dot::bf16`.
 //!
 //! `rten-gemm` uses the threads of rayon's current pool. The library keeps that pool at one thread
@@ -9,6 +9,7 @@ use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedAMatrix
 use rten_tensor::NdTensorView;
 
 use super::gemv;
+use super::panel_product;
 use super::panels::{self, Panels};
 use crate::gemm::compute::{BlockA, BlockB};
 use crate::gemm::dot::bf16;
@@ -146,12 +147,12 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
     }
     let (a, b) = match (a, b) {
         (BlockA::Plain(a), BlockB::Packed(b)) => {
-            return panels::product(out, extent, a, b.floats().data(depth, columns), add, false);
+            return panel_product::product(out, extent, a, b.floats().data(depth, columns), add, false);
         }
         (BlockA::Plain(a), BlockB::Plain(b)) if depth > 0 && packs(a, b, rows) => {
             return with_scratch([panels::scratch_len(depth, columns)], |[scratch]: [&mut [f32]; 1]| {
                 panels::pack(b, depth, columns, scratch);
-                panels::product(out, extent, a, scratch, add, false);
+                panel_product::product(out, extent, a, scratch, add, false);
             });
         }
         (BlockA::Plain(a), BlockB::Plain(b)) => (GemmInputA::Unpacked(view(a, rows, depth)), b),

@@ -4,4 +4,5 @@
 mod avx2;
 pub(crate) mod block;
 mod gemv;
+pub(crate) mod panel_product;
 pub(crate) mod panels;

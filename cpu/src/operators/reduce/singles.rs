@@ -81,7 +81,7 @@ impl<S: Extreme> Fold for Extremes<S> {
 
     #[inline(always)]
     fn join(acc: f64, x: f64) -> f64 {
-        keep::<S, f64>(acc, x)
+        if acc.is_nan() { acc } else { keep::<S, f64>(acc, x) }
     }
 }
 
