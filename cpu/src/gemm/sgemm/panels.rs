@@ -99,7 +99,7 @@ impl SimdOp for Pack<'_> {
     }
 }
 
-/// Packs rows that are contiguous. Vector by vector: a call that copies a row took as long as a fifth of its products.
+/// Packs rows that are contiguous. Vector by vector: a call for each of such short rows takes longer than the copy.
 #[inline(always)]
 fn copy<I: Isa>(isa: I, b: &Matrix<'_, f32>, start: usize, count: usize, width: usize, panel: &mut [f32]) {
     let ops = isa.f32();

@@ -160,7 +160,7 @@ impl<S: Extreme> Loop for ExtremeOfSingles<'_, S> {
         for chunk in chunks {
             for i in 0..LANES {
                 lanes[i] = join(chunk[i], lanes[i]);
-                // NaN where one of its numbers is; a comparison of each took as long as all the rest.
+                // NaN where one of its numbers is: one instruction, where a comparison and what notes it are two.
                 sums[i] += chunk[i];
             }
         }
