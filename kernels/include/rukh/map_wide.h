@@ -175,18 +175,31 @@ DEVICE void map_light(const MapParams &p) {
   if (has_units(p, at)) map_items<EACH_LIGHT, 3>(p, Spread{at, 4, 0});
 }
 
-// A function of one dense operand of a half type, with a result of a half type: in a kernel of its own, as its registers are
-// few and nothing is interpreted. On NVIDIA alone, where it was measured.
+// A function of one dense operand, with a result of the same size: in a kernel of its own, as its registers are few and
+// nothing is interpreted. On NVIDIA alone, where it was measured.
 DEVICE void map_function(const MapParams &p) {
-  u64 at = ((u64)group_id() * GROUP + item_id()) * EACH_LIGHT;
-  if (!has_units(p, at)) return;
+  constexpr u32 TILE = GROUP * EACH_LIGHT;
+  u64 tile = (u64)group_id() * TILE;
+  if (tile + TILE > p.count || !aligned(p)) {
+#pragma unroll 1
+    for (u64 i = tile + item_id(); i < tile + TILE && i < p.count; i += GROUP) map_one(p, i);
+    return;
+  }
   const Instruction &step = p.program[1];
-  Unit raw = load_unit(p.in[0].address + at * 2);
+  bool wide = p.out_type == F32;
+  // Bytes from a unit to the item's second one, where neighbours have neighbouring units.
+  constexpr u32 SECOND = GROUP * sizeof(Unit);
+  u64 at = tile * (wide ? 4 : 2) + item_id() * sizeof(Unit);
+  Unit raw[2] = {load_unit(p.in[0].address + at), Unit{}};
+  if (wide) raw[1] = load_unit(p.in[0].address + at + SECOND);
   f32 x[8];
-  if (p.in[0].type == F16) widen_units<f16>(x, &raw);
-  else widen_units<bf16>(x, &raw);
-  apply_function<8>(step.op, x, immediate<f32>(step.a), true);
-  if (p.out_type == F16) narrow_units<f16>(&raw, x);
-  else narrow_units<bf16>(&raw, x);
-  store_unit(p.out + at * 2, raw);
+  if (wide) widen_units<f32>(x, raw);
+  else if (p.in[0].type == F16) widen_units<f16>(x, raw);
+  else widen_units<bf16>(x, raw);
+  apply_function<8>(step.op, x, immediate<f32>(step.a), !wide);
+  if (wide) narrow_units<f32>(raw, x);
+  else if (p.out_type == F16) narrow_units<f16>(raw, x);
+  else narrow_units<bf16>(raw, x);
+  store_unit(p.out + at, raw[0]);
+  if (wide) store_unit(p.out + at + SECOND, raw[1]);
 }

@@ -30,7 +30,8 @@ struct NormParams {
   // A permutation of rows, of each `period` of them, as u32; 0: none. The skip has row i of the output at row
   // places[i], and x and the sum too where `moved` says so.
   u64 places;
-  u64 rows;
+  // Rows, and from those of a workgroup to its next ones.
+  u64 rows, step;
   // Elements of a row, and how many of them a split takes.
   u64 along, chunk;
   f64 epsilon;
@@ -50,7 +51,7 @@ struct NormParams {
   u32 moved;
   Parameter scale, shift;
 };
-static_assert(sizeof(NormParams) == 552, "the mirror in providers/hip/norm/params.rs");
+static_assert(sizeof(NormParams) == 560, "the mirror in providers/hip/norm/params.rs");
 
 // Groups of 8 elements of a row that a work item keeps.
 constexpr int GROUPS = 4;

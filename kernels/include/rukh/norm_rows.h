@@ -133,17 +133,96 @@ template <class T, class C> DEVICE void norm_plain(const NormParams &p, Team t, 
   if (t.lane == 0) store_statistics(p, piece.row, m.mean, factor);
 }
 
+// Rows from `first` on, every `step`, each of whole groups that AHEAD units of a work item hold, with nothing added. The
+// next row is on its way while one is normalised, and scale and shift stay in registers. `team` is the team's place in
+// the workgroup.
+template <class T> DEVICE void norm_many(const NormParams &p, Team t, u64 first, u32 team) {
+  constexpr int UNITS = sizeof(T) / 2, PER_UNIT = 8 / UNITS;
+  SHARED static f32 lds[2][MAX_WAVES];
+  u32 n = (u32)p.along;
+  f32 share = 1 / (f32)n;
+  auto load = [&](Unit(&to)[AHEAD], u64 from) {
+    UNROLL
+    for (int k = 0; k < AHEAD; k++)
+      if (t.reaches(k / UNITS, n)) to[k] = load_unit(from + t.at<f32>(k / UNITS, k % UNITS * PER_UNIT) * sizeof(T));
+  };
+  // Teams beyond the last row read the first one, and arrive where teams meet.
+  auto start = [&](u64 row) { return (row < p.rows ? row : 0) * n * sizeof(T); };
+  Unit own[AHEAD], scale[AHEAD], shift[AHEAD];
+  load(own, p.x + start(first + team));
+  if (p.scale.lie) load(scale, p.scale.address);
+  if (p.shift.lie) load(shift, p.shift.address);
+#pragma unroll 1
+  for (u32 turn = 0; first < p.rows; turn++) {
+    u64 row = first + team;
+    first += p.step;
+    f32 x[GROUPS_AHEAD<T>][8], mean = 0, squares = 0;
+    UNROLL
+    for (int g = 0; g < GROUPS_AHEAD<T>; g++) widen_units<T>(x[g], own + g * UNITS);
+    if (first < p.rows) load(own, p.x + start(first + team));
+    if (!p.rms) {
+      UNROLL
+      for (int g = 0; g < GROUPS_AHEAD<T>; g++)
+        if (t.reaches(g, n)) mean += sum_of(x[g]);
+      mean = team_sum(mean, t.size, lds[0]) * share;
+    }
+    UNROLL
+    for (int g = 0; g < GROUPS_AHEAD<T>; g++) {
+      if (!t.reaches(g, n)) break;
+      UNROLL
+      for (int v = 0; v < 8; v++) x[g][v] -= mean, squares += x[g][v] * x[g][v];
+    }
+    // Where this is a row's only sum, two rows after each other have each its own place.
+    squares = team_sum(squares, t.size, lds[p.rms ? turn & 1 : 1]);
+    f32 factor = 1 / sqrt_(squares * share + (f32)p.epsilon);
+    if (row >= p.rows) continue;
+    u64 to = p.y + start(row);
+    UNROLL
+    for (int g = 0; g < GROUPS_AHEAD<T>; g++) {
+      if (!t.reaches(g, n)) break;
+      UNROLL
+      for (int v = 0; v < 8; v++) x[g][v] *= factor;
+      f32 other[8];
+      if (p.scale.lie) {
+        widen_units<T>(other, scale + g * UNITS);
+        UNROLL
+        for (int v = 0; v < 8; v++) x[g][v] *= other[v];
+      }
+      if (p.shift.lie) add_units<T>(x[g], shift + g * UNITS);
+      Unit raw[UNITS];
+      narrow_units<T>(raw, x[g]);
+      UNROLL
+      for (int k = 0; k < UNITS; k++) store_unit(to + t.at<f32>(g, k * PER_UNIT) * sizeof(T), raw[k]);
+    }
+    if (t.lane == 0) store_statistics(p, row, mean, factor);
+  }
+}
+
+template <class T, class C>
+DEVICE void norm_type(const NormParams &p, Team t, Piece piece, bool active, u64 first, u32 team) {
+  if constexpr (sizeof(C) == 4)
+    if (p.step < p.rows) return norm_many<T>(p, t, first, team);
+  norm_plain<T, C>(p, t, piece, active);
+}
+
 template <class C> DEVICE void norm_rows(const NormParams &p) {
   Team t = Team::of(p.team, p.pack);
-  u64 row = (u64)group_id() * p.teams + team_of_item(p.team);
+  u64 first = (u64)group_id() * p.teams;
+  u32 team = team_of_item(p.team);
   // Teams beyond the last row have a row without elements: they only arrive where teams meet.
-  bool active = row < p.rows;
-  Piece piece = piece_of(p, active ? row : 0, 0, active ? p.along : 0);
-  if (!is_plain(p, piece)) norm_row<C>(p, t, piece, active);
-  else if constexpr (sizeof(C) == 8) norm_plain<f64, C>(p, t, piece, active);
-  else if (p.type == F32) norm_plain<f32, C>(p, t, piece, active);
-  else if (p.type == F16) norm_plain<f16, C>(p, t, piece, active);
-  else norm_plain<bf16, C>(p, t, piece, active);
+  auto piece_at = [&](u64 row) { return piece_of(p, row < p.rows ? row : 0, 0, row < p.rows ? p.along : 0); };
+  Piece piece = piece_at(first + team);
+  if (is_plain(p, piece)) {
+    if constexpr (sizeof(C) == 8) return norm_type<f64, C>(p, t, piece, piece.n, first, team);
+    else if (p.type == F32) return norm_type<f32, C>(p, t, piece, piece.n, first, team);
+    else if (p.type == F16) return norm_type<f16, C>(p, t, piece, piece.n, first, team);
+    else return norm_type<bf16, C>(p, t, piece, piece.n, first, team);
+  }
+#pragma unroll 1
+  for (; first < p.rows; first += p.step) {
+    piece = piece_at(first + team);
+    norm_row<C>(p, t, piece, piece.n);
+  }
 }
 
 template <class C> DEVICE void norm_parts(const NormParams &p) {

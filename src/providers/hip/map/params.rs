@@ -209,7 +209,8 @@ impl MapParams {
         let function = matches!(
             (program, inputs),
             ([_, function], [x]) if FUNCTIONS.iter().any(|&op| op as u32 == function.op)
-                && x.layout == DENSE && half(x.ty) && half(self.out_type)
+                && x.layout == DENSE
+                && (half(x.ty) && half(self.out_type) || number(x.ty) && number(self.out_type))
         );
         let (name, each, items) = match wide {
             true if function && device.mma_sync => (c"map_function_f32", LIGHT_EACH, GROUP),

@@ -36,6 +36,7 @@ pub(super) struct NormParams {
     pub(super) partials: u64,
     pub(super) places: u64,
     pub(super) rows: u64,
+    pub(super) step: u64,
     pub(super) along: u64,
     pub(super) chunk: u64,
     pub(super) epsilon: f64,
@@ -57,4 +58,4 @@ pub(super) struct NormParams {
     pub(super) shift: ParameterParams,
 }
 
-const _: () = assert!(size_of::<NormParams>() == 552);
+const _: () = assert!(size_of::<NormParams>() == 560);

@@ -51,6 +51,19 @@ fn layer_norm_of_any_row() {
     }
 }
 
+/// More rows than workgroups, so that rows follow each other (`Norm::follow`): in a wave and in several, where the last ones
+/// are fewer than the teams of a workgroup.
+#[test]
+fn rows_that_follow_each_other() {
+    for (ty, shape) in [(F32, [30_001, 64]), (F32, [500, 4096]), (F16, [1801, 2048]), (BF16, [960, 4096])] {
+        let inputs = [mixed(ty, &shape), mixed(ty, &shape[1..]), mixed(ty, &shape[1..])];
+        let Some(device) = both("LayerNormalization", 17, &[], &inputs, 3) else { return };
+        device.assert_close(&format!("LayerNormalization of {ty} {shape:?}"), 4.0 * tolerance(ty));
+        let Some(device) = both("RMSNormalization", 23, &[], &inputs[..2], 1) else { return };
+        device.assert_close(&format!("RMSNormalization of {ty} {shape:?}"), 4.0 * tolerance(ty));
+    }
+}
+
 #[test]
 fn what_is_added_before() {
     for shape in [[2, 3, 20], [2, 2, 9000]] {

@@ -24,6 +24,7 @@ fn functions() {
         ("Gelu", F32),
         ("Gelu", F16),
         ("Sigmoid", BF16),
+        ("Sigmoid", F32),
         ("Tanh", F32),
         ("Erf", F16),
         ("Exp", F32),
