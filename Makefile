@@ -185,6 +185,9 @@ deny: $(CARGO_DENY) ## licences, duplicates and sources of the dependencies (den
 deny-advisories: $(CARGO_DENY) ## known defects of the dependencies; fetches the RustSec database from GitHub
 	$(CARGO_DENY) check advisories
 
+# A process for each processor: most tests of Python compute with one thread.
+PYTEST = -m pytest --quiet --numprocesses auto --maxprocesses 8 --dist worksteal
+
 # Of all packages, whatever is run of them: for a selection of packages Cargo compiles anew what then has other features.
 TEST = $(CARGO) test --workspace
 
@@ -199,8 +202,9 @@ test-levels: build/onnx-data/VERSION ## tests of the CPU's kernels at each level
 test-cross: run-tools ## the library cross-compiled for ARM Linux and for Windows; unit tests and C tests by qemu-user and wine
 	scripts/test_cross.sh $(CARGO_CAPI)
 
-# Two of the four ways to find and link the library; `make test-c C_VARIANTS=` runs all.
-C_VARIANTS ?= package-shared pkg-config-static sanitized valgrind
+# One of the four ways to find and link the library, of which a static one takes 45 programs of 40 MB; `make test-c
+# C_VARIANTS=` runs all. Examples are built by pkg-config, and one program without any shared library.
+C_VARIANTS ?= package-shared sanitized valgrind
 
 test-c: stage ## the C and C++ tests against the installed library (C_VARIANTS), and the ABI check
 	capi-tests/run.sh $(STAGE) $(C_VARIANTS)
@@ -218,7 +222,7 @@ test-docs: stage $(VENV)/.test ## build and run the code that the documentation 
 
 test-python: stage $(VENV)/.test ## build and install the Python package, run its tests and the ONNX standard's own suite
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so $(PYTHON) -m pip install --quiet --force-reinstall --no-deps ./python
-	$(PYTHON) -m pytest --quiet python/tests
+	$(PYTHON) $(PYTEST) python/tests
 
 test-properties: test-python ## as many random cases of each operator as take minutes (PROPERTY_DRAWS, default 2000; PROPERTY_SEED)
 	RUKH_PROPERTY_DRAWS=$(or $(PROPERTY_DRAWS),2000) RUKH_PROPERTY_SEED=$(or $(PROPERTY_SEED),random) \
@@ -269,8 +273,8 @@ HIP_CONFORMANCE = RUKH_PROVIDER=hip RUKH_ONNX_DATA=$(BUILD)/onnx-data \
 	$(TEST) --quiet --test conformance -- --nocapture
 
 test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emulated GPU: kernel tests, the standard's cases
+	printf '%s\n' $(HIP_ARCHES) | xargs -P 2 -I {} env AMDEMU_ARCH={} $(EMULATED) $(HIP_CONFORMANCE)
 	for arch in $(HIP_ARCHES); do \
-		AMDEMU_ARCH=$$arch $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \
 		AMDEMU_ARCH=$$arch $(EMULATED) $(TEST) --quiet --lib hip || exit 1; \
 	done
 	$(EMULATED) $(TEST) --quiet --test command info_counts
@@ -290,7 +294,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		(cd capi-tests && env AMDEMU_ARCH=gfx1100 $$check $(EMULATED) $(BUILD)/capi-tests/device/device models) || exit 1; \
 	done
 	$(EMULATED) $(MAKE) --no-print-directory -C examples/memory run PREFIX=$(STAGE) BUILD=$(BUILD)/examples/memory
-	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py \
+	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) $(PYTEST) python/tests/test_device.py python/tests/test_generation.py python/tests/test_artifacts.py \
 		python/tests/test_providers.py python/tests/test_quantized_caches.py python/tests/test_quantized_graphs.py python/tests/test_window_caches.py python/tests/test_reach.py python/tests/test_adapters.py python/tests/test_text_operators.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
 	for check in $(HIP_ORDERS); do \
@@ -360,8 +364,8 @@ TEST_EP = RUKH_ONNXRUNTIME_EP=$(LIB_PATH)/librukh_onnxruntime_ep.so RUKH_ONNX_DA
 EP_STREAMS := $(foreach part,streams device memory session,onnxruntime-ep/tests/test_$(part).py)
 
 test-onnxruntime-ep: stage emulator build/onnx-data/VERSION $(EP_VENV)/.test ## the plugin in stock ONNX Runtime, on the CPU and on an emulated GPU
-	$(TEST_EP) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests
-	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet onnxruntime-ep/tests -k "not cpu-"
+	$(TEST_EP) $(EP_VENV)/bin/python $(PYTEST) onnxruntime-ep/tests
+	$(TEST_EP) AMDEMU_ARCH=gfx1100 $(EMULATED) $(EP_VENV)/bin/python $(PYTEST) onnxruntime-ep/tests -k "not cpu-"
 	$(TEST_EP) AMDEMU_ARCH=gfx1100 AMDEMU_DEFER=1 $(EMULATED) $(EP_VENV)/bin/python -m pytest --quiet $(EP_STREAMS) -k "not cpu-"
 
 bench-onnxruntime-ep: door $(EP_VENV)/.test ## time the digits model through the plugin, through libonnxruntime.so.1 on rukh and through rukh's own API, in turns

@@ -152,17 +152,12 @@ fn assert_all_forms(ty: ElementType, sizes: &[Sizes]) {
 /// Tiles of few rows on sm_90: each height of them, alone and shared by clusters, edges, steps of K that end early.
 #[test]
 fn few_rows_of_tiles() {
-    let sizes = [
-        (9, 72, 64),
-        (16, 768, 768),
-        (16, 4096, 1024),
-        (33, 200, 104),
-        (64, 1024, 1024),
-        (49, 512, 2304),
-        (100, 1544, 512),
-        (128, 768, 1536),
-        (197, 768, 320),
-    ];
+    let mut sizes = vec![(9, 72, 64), (16, 768, 768), (33, 200, 104), (197, 768, 72)];
+    // Too much for an emulated device, which lacks these tiles.
+    if provider(&[]).is_some_and(|provider| provider.unit().wgmma) {
+        sizes.extend([(16, 4096, 1024), (64, 1024, 1024), (49, 512, 2304)]);
+        sizes.extend([(100, 1544, 512), (128, 768, 1536), (197, 768, 320)]);
+    }
     for ty in [ElementType::F16, ElementType::BF16] {
         assert_all_forms(ty, &sizes);
     }

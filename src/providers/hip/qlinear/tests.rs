@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::{ElementType, Tensor, Value};
 
-use super::super::testing::{both, both_with, pattern};
+use super::super::testing::{both, both_with, pattern, provider};
 
 fn scales(values: &[f32]) -> Option<Value> {
     let shape: &[usize] = if values.len() == 1 { &[] } else { &[values.len()] };
@@ -63,26 +63,35 @@ fn convolutions() {
     }
 }
 
-/// Large enough for matrix cores, where there are some.
+/// Shapes of two operands, large enough for matrix cores, where there are some: odd sizes; a sum of several parts, and K
+/// divided among workgroups; K that fills its lines; a row; stacks of one operand or of both.
+const LARGE: [Shapes; 7] = [
+    (&[130, 301], &[301, 149]),
+    (&[67, 2100], &[2100, 33]),
+    (&[5, 4000], &[4000, 130]),
+    (&[2, 128, 256], &[256, 128]),
+    (&[1, 1024], &[1024, 2100]),
+    (&[3, 60, 200], &[3, 200, 72]),
+    (&[90, 200], &[2, 200, 72]),
+];
+/// As many tiles as sm_90's own kernels want, for a processor each and for more; whole lines of signed bytes. Too much for an
+/// emulated device, which lacks these kernels.
+const FOR_HOPPER: [Shapes; 4] = [
+    (&[500, 96], &[96, 650]),
+    (&[2, 450, 80], &[2, 80, 760]),
+    (&[1500, 70], &[70, 1451]),
+    (&[1030, 64], &[64, 2100]),
+];
+type Shapes = (&'static [usize], &'static [usize]);
+
 #[test]
 fn large_products() {
     use ElementType::{I8, U8};
+    let Some(provider) = provider(&[]) else { return };
+    let hopper = FOR_HOPPER.into_iter().filter(|_| provider.unit().wgmma);
+    let shapes: Vec<Shapes> = LARGE.into_iter().chain(hopper).collect();
     for (a, b) in [(U8, I8), (U8, U8), (I8, I8), (I8, U8)] {
-        for (left, right) in [
-            // Odd sizes; a sum of several parts, and K divided among workgroups; K that fills its lines; a row; stacks of one operand or of both.
-            (&[130, 301][..], &[301, 149][..]),
-            (&[67, 2100], &[2100, 33]),
-            (&[5, 4000], &[4000, 130]),
-            (&[2, 128, 256], &[256, 128]),
-            (&[1, 1024], &[1024, 2100]),
-            (&[3, 60, 200], &[3, 200, 72]),
-            (&[90, 200], &[2, 200, 72]),
-            // As many tiles as sm_90's own kernels want, for a processor each and for more; whole lines of signed bytes.
-            (&[500, 96], &[96, 650]),
-            (&[2, 450, 80], &[2, 80, 760]),
-            (&[1500, 70], &[70, 1451]),
-            (&[1030, 64], &[64, 2100]),
-        ] {
+        for &(left, right) in &shapes {
             let (rows, columns) = (left[left.len() - 2], right[right.len() - 1]);
             let what = format!("{a} {left:?}, {b} {right:?}");
             let inputs = [pattern(a, left), pattern(b, right), pattern(a, &[]), pattern(b, &[columns])];

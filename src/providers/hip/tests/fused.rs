@@ -42,9 +42,9 @@ fn products_with_all_that_follows() {
 #[test]
 fn gated_units() {
     for ty in TYPES {
-        for shape in [&[2, 5, 2752][..], &[7, 6], &[1, 18], &[40, 60000]] {
-            for (name, gate_last) in [("Silu", 0), ("Gelu", 1), ("GeluTanh", 0), ("Sigmoid", 1), ("Relu", 0)]
-            {
+        for (shape, functions) in [(&[2, 5, 2752][..], 5), (&[7, 6], 5), (&[1, 18], 5), (&[40, 60000], 2)] {
+            let all = [("Silu", 0), ("Gelu", 1), ("GeluTanh", 0), ("Sigmoid", 1), ("Relu", 0)];
+            for (name, gate_last) in all.into_iter().take(functions) {
                 let attributes = [
                     ("activation", Attribute::String(name.as_bytes().to_vec())),
                     ("gate_last", Attribute::Int(gate_last)),
