@@ -117,26 +117,26 @@ def ratios(table, precision, title):
 def beside_torch(table):
     """Speed of calls that are waited for and of queued ones, with torch.compile's as 1."""
     groups = []
-    for model, batch, sequence, torch, _, rukh, _, torch_rate, rukh_rate in table["rows"]:
+    for model, batch, sequence, torch, rukh, _, _, torch_rate, rukh_rate, _ in table["rows"]:
         label = f"{model}, batch {batch}" + (f", {sequence} tokens" if sequence else "")
         groups.append((label, [torch / rukh, rukh_rate / torch_rate]))
     ways = zip(*(values for _, values in groups), strict=True)
     groups.append(("geometric mean", [statistics.geometric_mean(way) for way in ways]))
     series = [("each call waited for", BLUE), ("calls queued", SAND)]
-    title = "Speed of rukh over that of torch.compile (reduce-overhead), f16, one H100"
+    title = "Speed of rukh over that of torch.compile (reduce-overhead), f16, one H200"
     return chart(title, series, groups, reference=(1, "as fast"))
 
 
 def memory_bound(table):
     """Rates over that of a copy on the device; PyTorch's follows from the times."""
     groups = [(name, [share, share * us / torch]) for name, _, us, _, share, torch in table["rows"]]
-    title = "Kernels bound by memory: rate over that of a copy, one H100"
+    title = "Kernels bound by memory: rate over that of a copy, one H200"
     return chart(title, [("rukh", BLUE), ("PyTorch", GREY)], groups, reference=(1, "a copy"))
 
 
 def products(table):
     groups = [(name, [own, torch]) for name, _, own, torch, _ in table["rows"]]
-    title = "Products and attention: TFLOP/s, one H100"
+    title = "Products and attention: TFLOP/s, one H200"
     return chart(title, [("rukh", BLUE), ("PyTorch", GREY)], groups, digits=0)
 
 
