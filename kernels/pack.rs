@@ -51,9 +51,15 @@ fn generation(target: &str) -> &str {
 /// The generation of NVIDIA's targets.
 const PTX: &str = "ptx";
 
+/// Small families that few models use. A pack of their own each would take a fifth more.
+const RARE: [&str; 6] = ["loss", "order", "roi", "scan", "scatter", "space_to_depth"];
+
 /// Which families' code is alike: the same kernels for other element types have names with another last word; and all products
 /// of few rows are of one source, as all convolutions are.
 fn stem(family: &str) -> &str {
+    if RARE.contains(&family) {
+        return "rare";
+    }
     let word = |word: &str| family.split('_').any(|own| own == word);
     match ["gemv", "conv"].into_iter().find(|alike| word(alike)) {
         Some(alike) => alike,
