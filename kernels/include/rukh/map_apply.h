@@ -98,10 +98,21 @@ template <int V> DEVICE void apply_function(u32 op, f32 *acc, f32 a, bool half) 
   }
 }
 
+// The sum, difference or product of two operands.
+template <class C, int V> DEVICE void apply_arithmetic(u32 op, C *acc, const C *x) {
+  switch (op) {
+  case MapAdd: EACH(y + z);
+  case MapSub: EACH(y - z);
+  case MapMul: EACH(y * z);
+  default: return;
+  }
+}
+
 // One instruction of those that many elements at a time go through. `op` is the same for the whole launch, so no lanes part
 // ways.
 template <class C, int V> DEVICE void apply_light(u32 op, C *acc, const C *x, C a, C b, bool half) {
   if constexpr (sizeof(C) == 4) apply_function<V>(op, acc, a, half);
+  apply_arithmetic<C, V>(op, acc, x);
   if constexpr (Floating<C>::value) {
     switch (op) {
     case MapDiv: EACH(y / z);
@@ -117,10 +128,7 @@ template <class C, int V> DEVICE void apply_light(u32 op, C *acc, const C *x, C 
   }
   switch (op) {
   case MapLoad: EACH(z);
-  case MapAdd: EACH(y + z);
-  case MapSub: EACH(y - z);
   case MapReverseSub: EACH(z - y);
-  case MapMul: EACH(y * z);
   case MapMin: EACH(min_(y, z));
   case MapMax: EACH(max_(y, z));
   case MapEqual: EACH(y == z);

@@ -151,15 +151,19 @@ template <u32 EACH, u32 AHEAD> DEVICE void map_items(const MapParams &p, Spread 
   put<UNITS>(p, s, acc);
 }
 
+// Whether a workgroup has a whole tile from `at` on, in whole units; else it makes the elements that there are.
+template <u32 TILE> DEVICE bool has_tile(const MapParams &p, u64 at) {
+  if (at + TILE <= p.count && aligned(p)) return true;
+#pragma unroll 1
+  for (u64 i = at + item_id(); i < at + TILE && i < p.count; i += GROUP) map_one(p, i);
+  return false;
+}
+
 DEVICE void map_wide(const MapParams &p) {
   constexpr u32 TILE = GROUP * EACH_WIDE;
   u64 at = (u64)group_id() * TILE;
-  if (at + TILE > p.count || !aligned(p)) {
-#pragma unroll 1
-    for (u64 i = at + item_id(); i < at + TILE && i < p.count; i += GROUP) map_one(p, i);
-    return;
-  }
-  map_items<EACH_WIDE, 2>(p, Spread{at + item_id() * p.unit, p.unit == 8 ? 4 : GROUP * 4, GROUP * 8});
+  if (has_tile<TILE>(p, at))
+    map_items<EACH_WIDE, 2>(p, Spread{at + item_id() * p.unit, p.unit == 8 ? 4 : GROUP * 4, GROUP * 8});
 }
 
 // Whether a work item has `EACH_LIGHT` elements from `at` on, in whole units; else it makes those that there are.
@@ -175,31 +179,37 @@ DEVICE void map_light(const MapParams &p) {
   if (has_units(p, at)) map_items<EACH_LIGHT, 3>(p, Spread{at, 4, 0});
 }
 
-// A function of one dense operand, with a result of the same size: in a kernel of its own, as its registers are few and
-// nothing is interpreted. On NVIDIA alone, where it was measured.
-DEVICE void map_function(const MapParams &p) {
+// Loads a work item's eight elements of a dense operand. Neighbours have neighbouring units, so that the second one of f32
+// lies so many bytes behind the first.
+constexpr u32 SECOND_UNIT = GROUP * sizeof(Unit);
+DEVICE void load_eight(Unit (&to)[2], u64 from, bool wide) {
+  to[0] = load_unit(from);
+  if (wide) to[1] = load_unit(from + SECOND_UNIT);
+}
+
+// A function of one dense operand, or the sum, difference or product of two, with a result of the same type and size: in a
+// kernel of its own, as its registers are few and nothing is interpreted. On NVIDIA alone, where it was measured.
+DEVICE void map_dense(const MapParams &p) {
   constexpr u32 TILE = GROUP * EACH_LIGHT;
   u64 tile = (u64)group_id() * TILE;
-  if (tile + TILE > p.count || !aligned(p)) {
-#pragma unroll 1
-    for (u64 i = tile + item_id(); i < tile + TILE && i < p.count; i += GROUP) map_one(p, i);
-    return;
-  }
+  if (!has_tile<TILE>(p, tile)) return;
   const Instruction &step = p.program[1];
-  bool wide = p.out_type == F32;
-  // Bytes from a unit to the item's second one, where neighbours have neighbouring units.
-  constexpr u32 SECOND = GROUP * sizeof(Unit);
+  bool wide = p.out_type == F32, two = step.source >= FROM_INPUT;
   u64 at = tile * (wide ? 4 : 2) + item_id() * sizeof(Unit);
-  Unit raw[2] = {load_unit(p.in[0].address + at), Unit{}};
-  if (wide) raw[1] = load_unit(p.in[0].address + at + SECOND);
-  f32 x[8];
-  if (wide) widen_units<f32>(x, raw);
-  else if (p.in[0].type == F16) widen_units<f16>(x, raw);
-  else widen_units<bf16>(x, raw);
-  apply_function<8>(step.op, x, immediate<f32>(step.a), !wide);
+  Unit raw[2] = {}, other[2] = {};
+  load_eight(raw, p.in[0].address + at, wide);
+  if (two) load_eight(other, p.in[1].address + at, wide);
+  f32 x[8], y[8];
+  unpack(x, raw, p.out_type);
+  if (two) {
+    unpack(y, other, p.out_type);
+    apply_arithmetic<f32, 8>(step.op, x, y);
+  } else {
+    apply_function<8>(step.op, x, immediate<f32>(step.a), !wide);
+  }
   if (wide) narrow_units<f32>(raw, x);
   else if (p.out_type == F16) narrow_units<f16>(raw, x);
   else narrow_units<bf16>(raw, x);
   store_unit(p.out + at, raw[0]);
-  if (wide) store_unit(p.out + at + SECOND, raw[1]);
+  if (wide) store_unit(p.out + at + SECOND_UNIT, raw[1]);
 }

@@ -74,7 +74,8 @@ const LIGHT_GROUP: u32 = 64;
 /// Below this, `map_light` has more work items to hide the memory's latency with.
 const LEAST_WIDE: u64 = 1 << 20;
 
-/// The instructions of `apply_function` in the kernel.
+/// The instructions of `apply_arithmetic` and of `apply_function` in the kernel.
+const ARITHMETIC: [MapOp; 3] = [MapOp::Add, MapOp::Sub, MapOp::Mul];
 const FUNCTIONS: [MapOp; 7] =
     [MapOp::Exp, MapOp::Tanh, MapOp::Erf, MapOp::Sigmoid, MapOp::Swish, MapOp::GeluErf, MapOp::GeluTanh];
 
@@ -206,14 +207,17 @@ impl MapParams {
             return None;
         }
         self.unit = unit;
-        let function = matches!(
-            (program, inputs),
-            ([_, function], [x]) if FUNCTIONS.iter().any(|&op| op as u32 == function.op)
-                && x.layout == DENSE
-                && (half(x.ty) && half(self.out_type) || number(x.ty) && number(self.out_type))
-        );
+        let is_one_of = |step: &Instruction, ops: &[MapOp]| ops.iter().any(|&op| op as u32 == step.op);
+        let dense = inputs.iter().all(|x| x.layout == DENSE && x.ty == self.out_type)
+            && match (program, inputs) {
+                ([_, step], [_]) => is_one_of(step, &FUNCTIONS),
+                ([load, step], [_, _]) => {
+                    is_one_of(step, &ARITHMETIC) && [load.source, step.source] == [FROM_INPUT, FROM_INPUT + 1]
+                }
+                _ => false,
+            };
         let (name, each, items) = match wide {
-            true if function && device.mma_sync => (c"map_function_f32", LIGHT_EACH, GROUP),
+            true if dense && device.mma_sync => (c"map_dense_f32", LIGHT_EACH, GROUP),
             true => (c"map_wide_f32", WIDE_EACH, GROUP),
             false => (c"map_light_f32", LIGHT_EACH, LIGHT_GROUP),
         };

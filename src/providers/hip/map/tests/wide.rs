@@ -5,13 +5,14 @@ use crate::graph::Attribute;
 use crate::tensor::ElementType::{self, BF16, F16, F32};
 
 use super::super::super::testing::both;
-use super::super::super::testing::data::{mixed, tolerance};
+use super::super::super::testing::data::{between, tolerance};
 
 /// A little more than `map_wide` wants, with a last tile that is not full.
 const ROWS: usize = 1031;
 
 fn check(name: &str, ty: ElementType, shapes: &[&[usize]], attributes: &[(&str, Attribute)]) -> bool {
-    let inputs: Vec<_> = shapes.iter().map(|shape| mixed(ty, shape)).collect();
+    // Others for each operand, so that their order tells.
+    let inputs: Vec<_> = (0..).zip(shapes).map(|(i, shape)| between(ty, shape, [-2.0, 2.0], i)).collect();
     let Some(result) = both(name, 22, attributes, &inputs, 1) else { return false };
     result.assert_close(&format!("{name} of {ty} {shapes:?}"), tolerance(ty));
     true
@@ -56,11 +57,13 @@ fn operands() {
                 }
             }
         }
+        check("Sub", ty, &[x, x], &[]);
         // More than two, and both of the first two broadcast.
         check("Sum", ty, &[&[ROWS, 1, 128], &[8, 1], x, &[1]], &[]);
         // Rows of which no pack is whole.
         check("Sub", ty, &[&[ROWS, 1021], &[1021]], &[]);
     }
+    check("Mul", BF16, &[x, x], &[]);
 }
 
 #[test]
