@@ -42,7 +42,7 @@ template <class T, u32 BN, u32 PARTS> struct FewRows : HopperTile<T, 1, 1, BN, f
       u32 arrives = this->full + turn.stage * 8, k = (at.first_step + s) * PANEL;
       u32 to = this->base + turn.stage * Base::STAGE_BYTES + (OF_A ? 0 : Base::A_BYTES);
       if (turn.turn > 0) wait_phase(this->empty + turn.stage * 8, (turn.turn - 1) % 2);
-      if (OF_A) arrive_expecting(arrives, Base::STAGE_BYTES);
+      if (OF_A) arrive_expecting(arrives, h.stage_bytes);
       copy_box(to, map, arrives, by_k ? k : line, by_k ? line : k, z);
     }
   }

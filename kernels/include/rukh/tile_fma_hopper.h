@@ -48,7 +48,7 @@ template <u32 TM, u32 TN, u32 LINES, u32 DOWN, u32 ACROSS, u32 STAGES, bool B_BY
     for (u32 s = 0, count = steps_of(tile); s < count; s++) {
       u32 to = base + stage * STAGE_BYTES, arrives = full + stage * 8, k = tile.k_begin + s * BK;
       if (turn > 0) wait_phase(empty + stage * 8, (turn - 1) % 2);
-      arrive_expecting(arrives, STAGE_BYTES);
+      arrive_expecting(arrives, h.stage_bytes);
       copy_box(to, map_a, arrives, k, tile.row, za);
       if constexpr (B_BY_K) copy_box(to + A_BYTES, map_b, arrives, k, tile.column / 4, 0, zb);
       else copy_box(to + A_BYTES, map_b, arrives, tile.column, k, zb);

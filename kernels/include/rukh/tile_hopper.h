@@ -35,7 +35,10 @@ struct alignas(64) HopperParams {
   u32 by_rows, linear, next_residual, pairs;
   // Whether A may be read before the kernels before have ended (few_rows_hopper.h).
   u32 early;
-  u32 unused[2];
+  // Bytes that the copies of a step bring, which is less than a stage has room for where a tile has more rows or columns than
+  // the product (`Copies` in providers/hip/gemm/hopper/mod.rs).
+  u32 stage_bytes;
+  u32 unused;
 };
 static_assert(sizeof(HopperParams) == 1088, "the mirror in providers/hip/gemm/hopper/mod.rs");
 
@@ -149,7 +152,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
       u32 k = (at.first_step + s) * BK, c = block * BK;
       if (turn.turn > 0) wait_phase(empty + turn.stage * 8, (turn.turn - 1) % 2);
       if constexpr (OF_A) {
-        arrive_expecting(arrives, STAGE_BYTES);
+        arrive_expecting(arrives, h.stage_bytes);
         if (h.tap_steps) copy_taps(to, map, arrives, za + c, x, y, n, tap % h.line_taps * h.right, tap / h.line_taps * h.down);
         else copy_box(to, map, arrives, k, at.tile.row, za);
       } else if (h.tap_steps) copy_box(to, map, arrives, c, tap, at.matrix * p.n + at.tile.column);

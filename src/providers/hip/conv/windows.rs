@@ -47,6 +47,7 @@ pub(super) fn copies(conv: Patches<'_>, rows: usize, columns: usize) -> Option<C
     }
     let (x, y) = (Side::new(g, 1)?, Side::new(g, 0)?);
     let Product { m, n, .. } = *product;
+    let (rows, columns) = (hopper::copied(rows, m), hopper::copied(columns, n));
     let positions: usize = g.output.iter().product();
     let (taps, tap_steps) = (kernel_y * kernel_x, channels.div_ceil(STEP));
     let numbers = Numbers::half(ty == ElementType::BF16);
@@ -82,7 +83,9 @@ pub(super) fn copies(conv: Patches<'_>, rows: usize, columns: usize) -> Option<C
         stride: [y.stride as i32, x.stride as i32],
         first: [y.begin, x.begin],
     };
-    Some(Copies { maps: [image, weight], next: [channels as u32, 0], steps: taps * tap_steps, windows })
+    let (next, steps, stage_bytes) =
+        ([channels as u32, 0], taps * tap_steps, (rows + columns) * STEP * ty.size());
+    Some(Copies { maps: [image, weight], next, steps, stage_bytes, windows })
 }
 
 /// Windows along an axis, as the format says them.

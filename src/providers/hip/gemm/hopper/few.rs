@@ -100,7 +100,7 @@ pub(super) fn plan(
     tile: TileKernel,
     otherwise: impl FnOnce(&mut PlanBuilder<'_>) -> Result<(), OpError>,
 ) -> Result<(), OpError> {
-    let Some(Copies { maps: [of_a, of_b], next, steps, windows }) =
+    let Some(Copies { maps: [of_a, of_b], next, steps, stage_bytes, windows }) =
         plain_copies(product, ty, [tile.rows, tile.columns])
     else {
         return otherwise(plan);
@@ -108,7 +108,7 @@ pub(super) fn plan(
     // The weight takes the place of A.
     let mut across = product.clone();
     across.transpose();
-    let copies = Copies { maps: [of_b, of_a], next: [next[1], next[0]], steps, windows };
+    let copies = Copies { maps: [of_b, of_a], next: [next[1], next[0]], steps, stage_bytes, windows };
     let early = plan.is_constant(product.b.at);
     let params = HopperParams::of_sums(across.params(ty)?, &copies, tile.stages as usize).early(early);
     let addresses = HopperParams::addresses(&across);

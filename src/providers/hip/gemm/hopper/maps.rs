@@ -4,7 +4,7 @@ use crate::hip::{Numbers, Part, TensorMap};
 use crate::tensor::ElementType;
 
 use super::super::product::{Axis, Matrix, Product};
-use super::{Copies, PACK, STEP, Windows};
+use super::{Copies, PACK, STEP, Windows, copied};
 
 /// Neighbouring rows of a tile that a wave makes.
 const ROWS_OF_WAVE: u32 = 16;
@@ -19,10 +19,15 @@ pub(in super::super::super) fn plain_copies(
     ty: ElementType,
     [rows, columns]: [usize; 2],
 ) -> Option<Copies> {
-    let Product { n, k, b, .. } = *product;
-    let of_b = match b.strides {
-        [1, column] => operand(product, ty, 1, &[k, n], &[column], &[STEP, columns])?,
-        [row, 1] => operand(product, ty, 1, &[n, k], &[row], &[STEP, STEP])?,
+    let Product { m, n, k, b, .. } = *product;
+    let rows = copied(rows, m);
+    let (of_b, columns) = match b.strides {
+        [1, column] => {
+            let columns = copied(columns, n);
+            (operand(product, ty, 1, &[k, n], &[column], &[STEP, columns])?, columns)
+        }
+        // Those of rows come 64 at a time.
+        [row, 1] => (operand(product, ty, 1, &[n, k], &[row], &[STEP, STEP])?, columns),
         _ => return None,
     };
     let of_a = of_a(product, ty, [STEP, rows])?;
@@ -30,6 +35,7 @@ pub(in super::super::super) fn plain_copies(
         maps: [of_a, of_b],
         next: next(product),
         steps: k.div_ceil(STEP),
+        stage_bytes: (rows + columns) * STEP * ty.size(),
         windows: Windows::default(),
     })
 }

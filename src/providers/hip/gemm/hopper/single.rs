@@ -12,7 +12,7 @@ use super::super::super::unit::Unit;
 use super::super::params::GemmParams;
 use super::super::product::{Matrix, Product};
 use super::super::tiles::TileKernel;
-use super::{Copies, HopperParams, Windows, launch, maps};
+use super::{Copies, HopperParams, Windows, copied, launch, maps};
 
 const TYPE: ElementType = ElementType::F32;
 
@@ -103,9 +103,11 @@ fn copies(product: &Product, form: &Form) -> Option<Copies> {
         }
         _ => return None,
     };
-    let of_a = maps::of_a(product, TYPE, [STEP, form.rows])?;
+    let rows = copied(form.rows, product.m);
+    let of_a = maps::of_a(product, TYPE, [STEP, rows])?;
     let (next, steps) = (maps::next(product), k.div_ceil(STEP));
-    Some(Copies { maps: [of_a, of_b], next, steps, windows: Windows::default() })
+    let stage_bytes = (rows + form.columns) * STEP * TYPE.size();
+    Some(Copies { maps: [of_a, of_b], next, steps, stage_bytes, windows: Windows::default() })
 }
 
 pub(super) fn is_single(tile: TileKernel) -> bool {

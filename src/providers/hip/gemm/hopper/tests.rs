@@ -155,4 +155,21 @@ fn maps_say_how_operands_lie() {
     assert_eq!((&b.sizes[..], &b.strides[..]), (&[72, 40, 1][..], &[144, 5760][..]));
     assert_eq!((&a.part, &b.part), (&Part::Box(vec![64, 64, 1]), &Part::Box(vec![64, 64, 1])));
     assert_eq!((copies.next, copies.steps, a.numbers), ([1, 0], 1, Numbers::BF16));
+    assert_eq!(copies.stage_bytes, 2 * 64 * 64 * 2);
+}
+
+#[test]
+fn copies_have_what_there_is() {
+    for (m, n, by_columns, boxes, lines) in [
+        (20, 40, true, [[64, 24], [64, 40]], 64),
+        (64, 65, true, [[64, 64], [64, 64]], 128),
+        (1, 40, false, [[64, 8], [64, 64]], 72),
+    ] {
+        let mut product = product(m, n, 64);
+        product.b.strides = if by_columns { [1, 64] } else { [n as i64 + 7 & !7, 1] };
+        let copies = plain_copies(&product, ElementType::F16, SIZES[4].sides()).unwrap();
+        let parts = boxes.map(|[k, rows]| Part::Box(vec![k, rows, 1]));
+        assert_eq!(copies.maps.map(|map| map.part), parts, "{m} x {n}");
+        assert_eq!(copies.stage_bytes, lines * 64 * 2, "{m} x {n}");
+    }
 }
