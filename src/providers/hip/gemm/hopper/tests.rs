@@ -166,7 +166,7 @@ fn copies_have_what_there_is() {
         (1, 40, false, [[64, 8], [64, 64]], 72),
     ] {
         let mut product = product(m, n, 64);
-        product.b.strides = if by_columns { [1, 64] } else { [n as i64 + 7 & !7, 1] };
+        product.b.strides = if by_columns { [1, 64] } else { [n.next_multiple_of(8) as i64, 1] };
         let copies = plain_copies(&product, ElementType::F16, SIZES[4].sides()).unwrap();
         let parts = boxes.map(|[k, rows]| Part::Box(vec![k, rows, 1]));
         assert_eq!(copies.maps.map(|map| map.part), parts, "{m} x {n}");
