@@ -30,18 +30,20 @@ struct Spread {
   METHOD u64 unit(u32 k) const { return at + k / 2 * far + k % 2 * near; }
 };
 
-// The bits of the elements, in units of f32, or half as many of a half type.
-template <u32 UNITS> DEVICE void fetch(Unit (&to)[UNITS], const MapParams &p, const Operand &in, Spread s) {
-  if (in.layout == DENSE) {
-    if (in.type == F32) {
-      UNROLL
-      for (u32 k = 0; k < UNITS; k++) to[k] = load_unit(in.address + s.unit(k) * 4);
-    } else {
-      UNROLL
-      for (u32 h = 0; h < UNITS / 2; h++) to[h] = load_unit(in.address + (s.at + h * s.far) * 2);
-    }
-    return;
+// The bits of a dense operand's elements, in units of f32, or half as many of a half type.
+template <u32 UNITS> DEVICE void fetch_dense(Unit (&to)[UNITS], const Operand &in, Spread s) {
+  if (in.type == F32) {
+    UNROLL
+    for (u32 k = 0; k < UNITS; k++) to[k] = load_unit(in.address + s.unit(k) * 4);
+  } else {
+    UNROLL
+    for (u32 h = 0; h < UNITS / 2; h++) to[h] = load_unit(in.address + (s.at + h * s.far) * 2);
   }
+}
+
+// The same of any operand.
+template <u32 UNITS> DEVICE void fetch(Unit (&to)[UNITS], const MapParams &p, const Operand &in, Spread s) {
+  if (in.layout == DENSE) return fetch_dense(to, in, s);
   bool one = in.layout == SCALAR, same = one || in.strides[p.rank - 1] == 0;
   u32 offset[UNITS];
   UNROLL
@@ -81,10 +83,14 @@ template <class T, u32 UNITS> DEVICE void put_as(u64 address, Spread s, const f3
     for (u32 k = 0; k < sizeof(T) / 2; k++) store_unit(address + s.unit(2 * h + k) * sizeof(T), bits[k]);
   }
 }
+// Floats of any type.
+template <u32 UNITS> DEVICE void put_floats(const MapParams &p, Spread s, const f32 *acc) {
+  if (p.out_type == F32) put_as<f32, UNITS>(p.out, s, acc);
+  else if (p.out_type == F16) put_as<f16, UNITS>(p.out, s, acc);
+  else put_as<bf16, UNITS>(p.out, s, acc);
+}
 template <u32 UNITS> DEVICE void put(const MapParams &p, Spread s, const f32 *acc) {
-  if (p.out_type == F32) return put_as<f32, UNITS>(p.out, s, acc);
-  if (p.out_type == F16) return put_as<f16, UNITS>(p.out, s, acc);
-  if (p.out_type == BF16) return put_as<bf16, UNITS>(p.out, s, acc);
+  if (p.out_type != BOOL) return put_floats<UNITS>(p, s, acc);
   UNROLL
   for (u32 k = 0; k < UNITS; k++) {
     u32 bytes = 0;
@@ -179,14 +185,6 @@ DEVICE void map_light(const MapParams &p) {
   if (has_units(p, at)) map_items<EACH_LIGHT, 3>(p, Spread{at, 4, 0});
 }
 
-// Loads a work item's eight elements of a dense operand. Neighbours have neighbouring units, so that the second one of f32
-// lies so many bytes behind the first.
-constexpr u32 SECOND_UNIT = GROUP * sizeof(Unit);
-DEVICE void load_eight(Unit (&to)[2], u64 from, bool wide) {
-  to[0] = load_unit(from);
-  if (wide) to[1] = load_unit(from + SECOND_UNIT);
-}
-
 // A function of one dense operand, or the sum, difference or product of two, with a result of the same type and size: in a
 // kernel of its own, as its registers are few and nothing is interpreted. On NVIDIA alone, where it was measured.
 DEVICE void map_dense(const MapParams &p) {
@@ -195,21 +193,18 @@ DEVICE void map_dense(const MapParams &p) {
   if (!has_tile<TILE>(p, tile)) return;
   const Instruction &step = p.program[1];
   bool wide = p.out_type == F32, two = step.source >= FROM_INPUT;
-  u64 at = tile * (wide ? 4 : 2) + item_id() * sizeof(Unit);
+  // Neighbours have neighbouring units, of which an item has two of f32.
+  Spread s = wide ? Spread{tile + item_id() * 4, GROUP * 4, 0} : Spread{tile + item_id() * 8, 4, 0};
   Unit raw[2] = {}, other[2] = {};
-  load_eight(raw, p.in[0].address + at, wide);
-  if (two) load_eight(other, p.in[1].address + at, wide);
-  f32 x[8], y[8];
+  fetch_dense(raw, p.in[0], s);
+  if (two) fetch_dense(other, p.in[1], s);
+  f32 x[EACH_LIGHT], y[EACH_LIGHT];
   unpack(x, raw, p.out_type);
   if (two) {
     unpack(y, other, p.out_type);
-    apply_arithmetic<f32, 8>(step.op, x, y);
+    apply_arithmetic<f32, EACH_LIGHT>(step.op, x, y);
   } else {
-    apply_function<8>(step.op, x, immediate<f32>(step.a), !wide);
+    apply_function<EACH_LIGHT>(step.op, x, immediate<f32>(step.a), !wide);
   }
-  if (wide) narrow_units<f32>(raw, x);
-  else if (p.out_type == F16) narrow_units<f16>(raw, x);
-  else narrow_units<bf16>(raw, x);
-  store_unit(p.out + at, raw[0]);
-  if (wide) store_unit(p.out + at + SECOND_UNIT, raw[1]);
+  put_floats<2>(p, s, x);
 }

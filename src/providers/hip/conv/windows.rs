@@ -83,9 +83,13 @@ pub(super) fn copies(conv: Patches<'_>, rows: usize, columns: usize) -> Option<C
         stride: [y.stride as i32, x.stride as i32],
         first: [y.begin, x.begin],
     };
-    let (next, steps, stage_bytes) =
-        ([channels as u32, 0], taps * tap_steps, (rows + columns) * STEP * ty.size());
-    Some(Copies { maps: [image, weight], next, steps, stage_bytes, windows })
+    Some(Copies {
+        maps: [image, weight],
+        next: [channels as u32, 0],
+        steps: taps * tap_steps,
+        stage_bytes: (rows + columns) * STEP * ty.size(),
+        windows,
+    })
 }
 
 /// Windows along an axis, as the format says them.

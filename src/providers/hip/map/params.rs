@@ -195,9 +195,9 @@ impl MapParams {
             let follows = last == 0 || last == 1 && outer.iter().all(|s| s % unit as i64 == 0);
             x.layout != STRIDED || whole && follows && self.count < 1 << 31
         };
-        let light = |step: &Instruction| {
-            LIGHT.iter().any(|&op| op as u32 == step.op) && ![FROM_T0, FROM_T1].contains(&step.source)
-        };
+        let is_one_of = |step: &Instruction, ops: &[MapOp]| ops.iter().any(|&op| op as u32 == step.op);
+        let light =
+            |step: &Instruction| is_one_of(step, &LIGHT) && ![FROM_T0, FROM_T1].contains(&step.source);
         let fits =
             (number(self.out_type) || half(self.out_type) || self.out_type == ElementType::Bool as u32)
                 && inputs.iter().all(|x| (number(x.ty) || half(x.ty)) && packed(x))
@@ -207,7 +207,6 @@ impl MapParams {
             return None;
         }
         self.unit = unit;
-        let is_one_of = |step: &Instruction, ops: &[MapOp]| ops.iter().any(|&op| op as u32 == step.op);
         let dense = inputs.iter().all(|x| x.layout == DENSE && x.ty == self.out_type)
             && match (program, inputs) {
                 ([_, step], [_]) => is_one_of(step, &FUNCTIONS),

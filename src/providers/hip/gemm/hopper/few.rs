@@ -11,7 +11,7 @@ use super::super::super::launch::{KernelName, TENSOR_MAP_ALIGNMENT};
 use super::super::super::unit::Unit;
 use super::super::product::Product;
 use super::super::tiles::TileKernel;
-use super::{Copies, HopperParams, PACK, STEP, launch, plain_copies};
+use super::{HopperParams, PACK, STEP, launch, plain_copies};
 
 /// Columns of a tile.
 const COLUMNS: usize = 64;
@@ -100,15 +100,14 @@ pub(super) fn plan(
     tile: TileKernel,
     otherwise: impl FnOnce(&mut PlanBuilder<'_>) -> Result<(), OpError>,
 ) -> Result<(), OpError> {
-    let Some(Copies { maps: [of_a, of_b], next, steps, stage_bytes, windows }) =
-        plain_copies(product, ty, [tile.rows, tile.columns])
-    else {
+    let Some(mut copies) = plain_copies(product, ty, [tile.rows, tile.columns]) else {
         return otherwise(plan);
     };
     // The weight takes the place of A.
     let mut across = product.clone();
     across.transpose();
-    let copies = Copies { maps: [of_b, of_a], next: [next[1], next[0]], steps, stage_bytes, windows };
+    copies.maps.reverse();
+    copies.next.reverse();
     let early = plan.is_constant(product.b.at);
     let params = HopperParams::of_sums(across.params(ty)?, &copies, tile.stages as usize).early(early);
     let addresses = HopperParams::addresses(&across);

@@ -126,7 +126,8 @@ pub(in super::super) struct Copies {
     pub(in super::super) windows: Windows,
 }
 
-/// Rows or columns of a tile that a product of so many has, in eights as their places are exchanged.
+/// Rows, or columns, that a copy of a tile brings of a product with so many: whole eights, within which the engine exchanges
+/// packs.
 pub(in super::super) fn copied(of_tile: usize, of_product: usize) -> usize {
     of_tile.min(of_product.next_multiple_of(8))
 }
@@ -241,18 +242,13 @@ pub(in super::super) fn plan_copies(
     let residual_moves =
         rows.as_ref().and_then(|(_, residual)| residual.as_ref()).is_some_and(|map| map.sizes[2] > 1);
     let params = HopperParams {
-        product: product.params(ty)?,
-        steps: copies.steps as u32,
         part_steps: part_steps as u32,
-        next: copies.next,
         windows: copies.windows,
-        stages: tile.stages,
         by_rows: u32::from(rows.is_some()),
         linear: u32::from(rows.is_some() && product.is_linear()),
         next_residual: u32::from(residual_moves),
-        stage_bytes: copies.stage_bytes as u32,
         pairs: u32::from(product.n.is_multiple_of(PACK)),
-        ..HopperParams::zeroed()
+        ..HopperParams::of_sums(product.params(ty)?, &copies, tile.stages as usize)
     };
     let mut addresses = HopperParams::addresses(product);
     plan.by_alignment(
