@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Device;
 use super::error::{HipError, HipErrorKind};
 use super::event::Event;
+use super::stream::Stream;
 use super::symbols::Raw;
 use crate::memory::device::backing::{Backing, BackingError, Fence};
 
@@ -68,8 +69,14 @@ impl Backing for DeviceBacking {
         drop(unsafe { Box::from_raw(event) });
     }
 
-    fn synchronize(&self) -> Result<(), BackingError> {
-        Ok(self.device.synchronize()?)
+    fn synchronize(&self, stream: u64) -> Result<(), BackingError> {
+        let stream = Stream::kept_elsewhere(&self.device, raw(stream));
+        if stream.is_capturing() {
+            let why =
+                "memory is still used by work in a stream that is being captured; end the capture first";
+            return Err(BackingError::Failed(why.to_owned()));
+        }
+        Ok(stream.synchronize()?)
     }
 }
 
@@ -103,8 +110,8 @@ impl Backing for PinnedBacking {
         self.0.release(fence);
     }
 
-    fn synchronize(&self) -> Result<(), BackingError> {
-        self.0.synchronize()
+    fn synchronize(&self, stream: u64) -> Result<(), BackingError> {
+        self.0.synchronize(stream)
     }
 }
 

@@ -336,13 +336,6 @@ impl Device {
         Err(error)
     }
 
-    /// Waits for everything that was given to the device.
-    pub(crate) fn synchronize(&self) -> Result<(), HipError> {
-        let _current = self.enter()?;
-        // SAFETY: the device is current.
-        self.check("wait for the device", unsafe { (self.runtime.functions.synchronize)() })
-    }
-
     /// Whether a kernel can be started while the one before it in a stream still runs, in recorded graphs too.
     pub(crate) fn launches_dependent(&self) -> bool {
         /// The first CUDA whose graphs keep such launches.

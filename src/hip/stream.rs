@@ -88,7 +88,12 @@ impl Stream {
                 );
             }
         }
-        Ok(Stream { device: device.clone(), raw, owned: false })
+        Ok(Self::kept_elsewhere(device, raw))
+    }
+
+    /// A stream by its handle; whoever keeps it does so for as long as this is used.
+    pub(super) fn kept_elsewhere(device: &Arc<Device>, raw: Raw) -> Self {
+        Stream { device: device.clone(), raw, owned: false }
     }
 
     pub(crate) fn device(&self) -> &Arc<Device> {

@@ -48,7 +48,6 @@ functions! {
         device_name: fn(*mut c_char, c_int, c_int) = "hipDeviceGetName", "cuDeviceGetName";
         device_memory: fn(*mut usize, c_int) = "hipDeviceTotalMem", "cuDeviceTotalMem_v2";
         device_pci: fn(*mut c_char, c_int, c_int) = "hipDeviceGetPCIBusId", "cuDeviceGetPCIBusId";
-        synchronize: fn() = "hipDeviceSynchronize", "cuCtxSynchronize";
         memory_info: fn(*mut usize, *mut usize) = "hipMemGetInfo", "cuMemGetInfo_v2";
         malloc: fn(*mut Address, usize) = "hipMalloc", "cuMemAlloc_v2";
         free: fn(Address) = "hipFree", "cuMemFree_v2";

@@ -98,7 +98,6 @@ int hipGetDevicePropertiesR0600(char *properties, int device) {
 const char *hipGetErrorName(int code) {
   return code == 2 ? "hipErrorOutOfMemory" : code == 700 ? "hipErrorIllegalAddress" : "hipErrorInjected";
 }
-int hipDeviceSynchronize(void) { CALL("hipDeviceSynchronize"); return 0; }
 int hipMemGetInfo(size_t *free_bytes, size_t *total) {
   CALL("hipMemGetInfo");
   *free_bytes = 1ul << 29;

@@ -29,8 +29,8 @@ pub(crate) trait Backing: Send + Sync {
     /// Ends a fence, done or not. Every fence comes here once.
     fn release(&self, fence: Fence);
 
-    /// Waits until the work queued on all streams is done.
-    fn synchronize(&self) -> Result<(), BackingError>;
+    /// Waits until the work queued on `stream` so far is done. Fails while the stream is being captured.
+    fn synchronize(&self, stream: u64) -> Result<(), BackingError>;
 }
 
 /// A device's answer when it does not do what it was asked.

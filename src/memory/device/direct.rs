@@ -106,7 +106,7 @@ impl Direct {
     fn wait(&self, stream: u64) -> std::result::Result<(), BackingError> {
         match OwnedFence::record(&self.backing, stream) {
             Ok(fence) => fence.wait(),
-            Err(_) => self.backing.synchronize(),
+            Err(_) => self.backing.synchronize(stream),
         }
     }
 }

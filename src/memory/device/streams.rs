@@ -166,7 +166,7 @@ impl Stream {
     fn mark(&mut self, point: u64, stream: u64, fence: Option<&Arc<dyn Backing>>) -> Mark {
         self.marked = point;
         if let Some(backing) = fence {
-            // Refused: covered later, at the latest by waiting for the whole device.
+            // Refused: covered later, at the latest by waiting for the stream.
             let _ = self.cover(backing, stream);
         }
         Mark { stream, point }
@@ -187,10 +187,8 @@ impl Waits {
 
     /// Waits for all of it. Call it without a lock.
     pub(super) fn wait(&self) -> Result<(), BackingError> {
-        if !self.unfenced.is_empty() {
-            return self.backing.synchronize();
-        }
-        self.fences.iter().try_for_each(|(_, fence)| fence.wait())
+        self.fences.iter().try_for_each(|(_, fence)| fence.wait())?;
+        self.unfenced.iter().try_for_each(|mark| self.backing.synchronize(mark.stream))
     }
 }
 
@@ -229,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_are_bounded_and_a_refused_one_waits_for_the_device() {
+    fn fences_are_bounded_and_a_refused_one_waits_for_the_stream() {
         let fake = Fake::new(0);
         let mut streams = Streams::new(fake.clone());
         streams.touch(2);

@@ -190,15 +190,13 @@ impl Backing for Fake {
         }
     }
 
-    fn synchronize(&self) -> Result<(), BackingError> {
+    fn synchronize(&self, stream: u64) -> Result<(), BackingError> {
         let mut state = self.state();
         if state.fail {
             return Err(BackingError::Failed("hipErrorUnknown".to_string()));
         }
-        for stream in state.streams.keys().copied().collect::<Vec<_>>() {
-            let queued = state.streams[&stream].0;
-            state.complete(stream, queued);
-        }
+        let queued = state.streams.entry(stream).or_default().0;
+        state.complete(stream, queued);
         Ok(())
     }
 }

@@ -309,8 +309,10 @@ impl DeviceContext {
 
 impl Drop for DeviceContext {
     fn drop(&mut self) {
-        if !self.graphs.is_empty() && !self.stream.is_capturing() {
+        // Queued work uses the graphs, the memory and the kernels, which go now.
+        if !self.stream.is_capturing() {
             // A device that fails here has failed for everyone.
+            let _ = self.settle();
             let _ = self.wait();
         }
     }

@@ -120,8 +120,13 @@ fn find_runtime() -> std::result::Result<&'static Runtime, String> {
 
 impl Drop for Provider {
     fn drop(&mut self) {
-        // Queued work may use the kernels, which go now. A device that fails has failed for everyone.
-        let _ = self.device.synchronize();
+        // Queued work may use the kernels, which go now. Contexts have waited for theirs; what others gave to the device
+        // is not waited for. A device that fails has failed for everyone.
+        for stream in [Some(&self.uploads), self.user_stream.as_ref()].into_iter().flatten() {
+            if !stream.is_capturing() {
+                let _ = stream.synchronize();
+            }
+        }
     }
 }
 
