@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::on_hip::on_hip;
+use super::on_hip::{on_hip, open_with};
 use super::sharing::Folder;
 use super::*;
 use crate::artifact::{Policy, Verdict};
@@ -282,13 +282,12 @@ fn sessions_share_an_artifact_and_the_system_its_pages() {
 #[test]
 fn hip_runs_the_program_that_is_for_it() {
     let Some(hip) = on_hip(&[("share_weights", "0")]) else { return };
-    let compiled = Compiled::new(
-        "gpu",
-        &network(),
-        "cpu,gfx1100,gfx90a,gfx942,gfx1201,sm_90",
-        Policy::Used,
-        &options(&[]),
-    );
+    // Of the device at hand, and others to choose among.
+    let opened = open_with(environment(), &network(), &hip);
+    let own = opened.opened.program.device.as_ref().unwrap().provider.target();
+    let others = ["gfx1100", "gfx90a", "sm_90"].into_iter().filter(|&other| other != own);
+    let targets: Vec<&str> = others.chain(["cpu", own]).collect();
+    let compiled = Compiled::new("gpu", &network(), &targets.join(","), Policy::Used, &options(&[]));
     let model = compiled.open(&compiled.model, &hip).unwrap();
     let artifact = compiled.open(&compiled.artifact, &hip).unwrap();
     assert_eq!(artifact.load_counters().packed_bytes, 0);
