@@ -26,7 +26,7 @@ _create_over = prepared("value_create_tensor_over", keeps_gil=True)
 _destroy = prepared("value_destroy", keeps_gil=True)
 
 # Up to so many bytes a copy takes less time than Python's part in lending memory.
-_COPIED = 16 << 10
+_COPIED = 64 << 10
 
 # Element types whose elements are the same in NumPy and in the library.
 _PLAIN = {
