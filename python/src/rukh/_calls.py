@@ -121,10 +121,13 @@ class Call:
         reader = self._reader
         try:
             for index, value in enumerate(self._outputs):
-                array = reader.copy(value, _COPIED)
-                if array is None:
+                elements = reader.read(value)
+                if elements is None:
                     array = _values.to_python(self._handle(index, value))
+                elif elements[3] > _COPIED:
+                    array = _values.over(self._handle(index, value), *elements)
                 else:
+                    array = reader.copy(*elements[:2])
                     _destroy(reader.value)
                 found.append(array)
         except BaseException:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from ctypes import byref, c_int32, c_int64, c_size_t, c_void_p, py_object, pythonapi
 from typing import Any
 
@@ -52,23 +51,17 @@ class Reader:
 
     def read(self, value: int) -> Elements | None:
         """None for strings, what lies in a device's memory, more than 8 dimensions, and what is no tensor."""
-        if not self._finds(value):
-            return None
-        shape = tuple(self._dims[: self._rank.value])
-        return DTYPE_OF[self._element.value], shape, self._address.value or 0, self._size.value
-
-    def copy(self, value: int, limit: int) -> np.ndarray | None:
-        """An array with a copy of the elements; None as for `read`, and when they take more than `limit` bytes."""
-        if not self._finds(value) or self._size.value > limit:
-            return None
-        # No collector has to look at a `bytearray`, and to let it go takes nothing of Python.
-        elements = _bytearray_of(self._address, self._size)
-        return np.ndarray(tuple(self._dims[: self._rank.value]), DTYPE_OF[self._element.value], elements)
-
-    def _finds(self, value: int) -> bool:
         data, shape, element_type = self._ask
         self.value.value = value
-        return not (data(*self._data) or shape(*self._shape) or element_type(*self._type))
+        if data(*self._data) or shape(*self._shape) or element_type(*self._type):
+            return None
+        dims = tuple(self._dims[: self._rank.value])
+        return DTYPE_OF[self._element.value], dims, self._address.value or 0, self._size.value
+
+    def copy(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """An array with a copy of the elements that were read last, which have this type and shape."""
+        # No collector has to look at a `bytearray`, and to let it go takes nothing of Python.
+        return np.ndarray(shape, dtype, _bytearray_of(self._address, self._size))
 
 
 # Those that nobody uses at present.
@@ -84,9 +77,10 @@ def elements_of(value: int) -> Elements | None:
 
 
 def copy_of(value: int) -> np.ndarray | None:
-    """As `Reader.copy`, of any size."""
+    """An array with a copy of the elements; None as for `Reader.read`."""
     reader = _taken()
-    array = reader.copy(value, sys.maxsize)
+    found = reader.read(value)
+    array = None if found is None else reader.copy(*found[:2])
     _free.append(reader)
     return array
 

@@ -208,7 +208,7 @@ def to_python(handle: Handle) -> Any:
     """A NumPy array for a tensor, a list for a sequence, a dict for a map; an optional gives what it
     holds, or None."""
     if (elements := elements_of(handle._as_parameter_)) is not None:
-        return _over(handle, *elements)
+        return over(handle, *elements)
     kind = kind_of(handle)
     if kind == KIND_TENSOR:
         return _to_numpy_otherwise(handle)
@@ -247,7 +247,7 @@ def to_numpy(handle: Handle) -> np.ndarray:
     is in device memory."""
     if (elements := elements_of(handle._as_parameter_)) is None:
         return _to_numpy_otherwise(handle)
-    return _over(handle, *elements)
+    return over(handle, *elements)
 
 
 def _to_numpy_otherwise(handle: Handle) -> np.ndarray:
@@ -261,12 +261,13 @@ def _to_numpy_otherwise(handle: Handle) -> np.ndarray:
         host = make("value", "value_create_tensor", element, array_of(c_int64, shape), len(shape))
         _device.copy(handle, host)
         handle = host
-    return _over(handle, dtype, shape, *data_of(handle))
+    return over(handle, dtype, shape, *data_of(handle))
 
 
-def _over(
+def over(
     handle: Handle, dtype: np.dtype[Any], shape: tuple[int, ...], address: int, size: int
 ) -> np.ndarray:
+    """An array over `size` bytes of a tensor, which lives as long."""
     if size == 0:
         return np.empty(shape, dtype)
     array = np.asarray(_Memory(handle, address, shape, dtype))
