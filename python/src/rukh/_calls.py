@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import _values
+from ._errors import RukhError
 from ._library import Handle, array_of, array_type, error_of, prepared
 from ._reader import Reader
+from ._repeats import Repeats
 from ._types import ELEMENT_OF, KIND_TENSOR, KIND_UNDEFINED, NARROW_BITS, STRING, ValueType
 from .ports import texts_array
 from .run_options import RunOptions
@@ -28,6 +30,9 @@ _destroy = prepared("value_destroy", keeps_gil=True)
 # Up to so many bytes a copy takes less time than Python's part in lending memory.
 _COPIED = 64 << 10
 
+# Arrays of more bytes gain nothing by a binding that stays: NumPy's new memory takes longer than the library's.
+_REPEATED = 1 << 20
+
 # Element types whose elements are the same in NumPy and in the library.
 _PLAIN = {
     dtype: element
@@ -38,26 +43,40 @@ _PLAIN = {
 
 class Call:
     """Room for the inputs and outputs of a run of these names. It serves one run at a time: `fill`, `run`, `arrays` or
-    `handles`, and `empty` whatever happens."""
+    `handles`, and `empty` whatever happens. `repeats`: whether runs with arrays like those of the run before may have arrays
+    that stay bound; `keep` makes such, and `again` runs with them."""
 
     __slots__ = (
         "_arguments",
         "_error",
         "_held",
         "_inputs",
+        "_like",
         "_made",
+        "_names",
         "_outputs",
         "_reader",
+        "_repeats",
         "_session",
         "_slots",
         "_types",
     )
 
     def __init__(
-        self, session: Handle, inputs: Sequence[str], outputs: Sequence[str], types: Sequence[ValueType]
+        self,
+        session: Handle,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        types: Sequence[ValueType],
+        repeats: bool,
     ) -> None:
         self._session = session
         self._types = types
+        # None where runs have no arrays that stay.
+        self._names = (inputs, outputs) if repeats and len(set(outputs)) == len(outputs) else None
+        # Types and shapes of the last run.
+        self._like: list[Any] = []
+        self._repeats: Repeats | None = None
         self._inputs = array_type(c_void_p, len(inputs))()
         self._outputs = array_type(c_void_p, len(outputs))()
         self._reader = Reader(keeps_gil=True)
@@ -79,6 +98,32 @@ class Call:
             byref(self._outputs),
             byref(self._error),
         )
+
+    def again(self, things: Iterable[Any], options: RunOptions | None) -> list[Any] | None:
+        """What the outputs are in Python, if the inputs are like those that arrays are kept for, and the run succeeds."""
+        if self._repeats is None:
+            return None
+        try:
+            return self._repeats.run(things, options)
+        except RukhError:
+            # Also where outputs depend on more than the shapes of inputs. Errors come again.
+            self._repeats = self._names = None
+            return None
+
+    def keep(self, things: Iterable[Any], outputs: list[Any]) -> None:
+        """Keeps arrays for runs like the last two, which were alike; these were the last one's inputs and outputs."""
+        if self._names is None:
+            return
+        self._repeats = None
+        arrays = [*things, *outputs]
+        for array in arrays:
+            if type(array) is not np.ndarray or array.nbytes > _REPEATED or array.dtype not in _PLAIN:
+                return
+        like, self._like = self._like, [(array.dtype, array.shape) for array in arrays]
+        if like == self._like:
+            names = self._names[0]
+            inputs, found = dict(zip(names, arrays)), dict(zip(self._names[1], arrays[len(names) :]))
+            self._repeats = Repeats(self._session, inputs, found, _COPIED)
 
     def fill(self, things: Iterable[Any]) -> None:
         """Takes the inputs, in the order of the names: what `_values.to_handle` takes."""
