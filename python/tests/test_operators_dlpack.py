@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import rukh
 from onnx import TensorProto, helper, numpy_helper
+from rukh import _calls
 
 FLOAT, STRING = TensorProto.FLOAT, TensorProto.STRING
 
@@ -54,7 +55,7 @@ def run(made, x):
 
 X = np.array([1, -2, 3], np.float32)
 # Small arrays are copied on the way in and out.
-LONG = np.tile(X, 2000)
+LONG = np.tile(X, _calls._COPIED // X.itemsize)
 
 
 @pytest.mark.parametrize("shapes", [None, lambda x: x])
