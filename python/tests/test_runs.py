@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import rukh
 from models import model
-from onnx import TensorProto, helper
-from rukh import _calls, _repeats, _values
+from onnx import TensorProto, helper, numpy_helper
+from rukh import _bound_run, _calls, _plain, _values
 
 # As many elements of float32 as are copied, and one more, which makes them shared.
 LIMIT = _calls._COPIED // 4
@@ -75,8 +75,8 @@ def test_every_value_is_destroyed(monkeypatch):
         return counted
 
     session = rukh.InferenceSession(TWO)
-    for name, step in (("_create_copy", 1), ("_create_over", 1), ("_destroy", -1)):
-        monkeypatch.setattr(_calls, name, counting(step, getattr(_calls, name)))
+    for name, step in (("create_copy", 1), ("create_over", 1), ("destroy", -1)):
+        monkeypatch.setattr(_plain, name, counting(step, getattr(_plain, name)))
     # The second input is refused when the first is there.
     with pytest.raises(TypeError):
         session.run(None, feed(3) | {"b": np.zeros(3, "datetime64[s]")})
@@ -198,14 +198,14 @@ def test_another_device_gets_the_same_inputs(size, monkeypatch):
 
 def counting(monkeypatch):
     """The runs by a binding that stays, and whether the arrays were like those it is for."""
-    kept, run = [], _repeats.Repeats.run
+    kept, run = [], _bound_run.BoundRun.run
 
     def counted(self, things, options):
         outputs = run(self, things, options)
         kept.append(outputs is not None)
         return outputs
 
-    monkeypatch.setattr(_repeats.Repeats, "run", counted)
+    monkeypatch.setattr(_bound_run.BoundRun, "run", counted)
     return kept
 
 
@@ -295,3 +295,62 @@ def test_errors_by_a_binding_that_stays_are_those_without(monkeypatch):
     options.terminate = True
     with pytest.raises(rukh.CancelledError, match="terminate flag"):
         session.run(None, {"x": x, "i": np.array([1])}, options)
+
+
+def test_whole_models_by_a_binding_that_stays(monkeypatch):
+    """Weights inside, a branch and a loop, outputs by name, and a number of rows that changes."""
+    kept = counting(monkeypatch)
+    weights = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    flags = {"go": TensorProto.BOOL, "go_on": TensorProto.BOOL, "i": TensorProto.INT64}
+
+    def body(nodes, outputs, inputs=()):
+        infos = [
+            helper.make_tensor_value_info(name, flags.get(name, TensorProto.FLOAT), None)
+            for name in (*inputs, *outputs)
+        ]
+        return helper.make_graph(nodes, "body", infos[: len(inputs)], infos[len(inputs) :])
+
+    node = helper.make_node
+    graph = helper.make_graph(
+        [
+            node("MatMul", ["x", "w"], ["m"]),
+            node(
+                "If",
+                ["double"],
+                ["p"],
+                then_branch=body([node("Add", ["m", "m"], ["t"])], ["t"]),
+                else_branch=body([node("Relu", ["m"], ["e"])], ["e"]),
+            ),
+            node(
+                "Loop",
+                ["count", "", "p"],
+                ["y"],
+                body=body(
+                    [node("Identity", ["go"], ["go_on"]), node("Add", ["a", "m"], ["b"])],
+                    ["go_on", "b"],
+                    ["i", "go", "a"],
+                ),
+            ),
+        ],
+        "whole",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3]),
+            helper.make_tensor_value_info("double", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("count", TensorProto.INT64, []),
+        ],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("p", "y")],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    whole = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    session = rukh.InferenceSession(whole.SerializeToString())
+    for rows in (2, 2, 2, 5, 5, 5, 2, 6000, 6000, 6000):
+        for names in (["y", "p"], ["p"]):
+            for double, count in ((True, 2), (False, 0), (False, 3)):
+                x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) % 7 - 3
+                given = {"x": x, "double": np.array(double), "count": np.array(count, np.int64)}
+                found = dict(zip(names, session.run(names, given), strict=True))
+                m = x @ weights
+                p = m + m if double else np.maximum(m, 0)
+                want = {"p": p, "y": p + count * m}
+                assert all(np.allclose(found[name], want[name]) for name in names)
+    assert kept.count(True) > 20

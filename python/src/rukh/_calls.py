@@ -7,47 +7,37 @@ that, and so does a handle for each value: plain NumPy arrays get by without.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ctypes import byref, c_int32, c_int64, c_size_t, c_void_p, sizeof
+from ctypes import byref, c_size_t, c_void_p, sizeof
 from typing import Any
 
 import numpy as np
 
-from . import _values
+from . import _plain, _values
+from ._bound_run import BoundRun
 from ._errors import RukhError
-from ._library import Handle, array_of, array_type, error_of, prepared
+from ._library import Handle, array_type, error_of, prepared
 from ._reader import Reader
-from ._repeats import Repeats
-from ._types import ELEMENT_OF, KIND_TENSOR, KIND_UNDEFINED, NARROW_BITS, STRING, ValueType
+from ._types import KIND_TENSOR, KIND_UNDEFINED, ValueType
 from .ports import texts_array
 from .run_options import RunOptions
 
 _run = prepared("session_run")
-# These are given values that no other thread knows.
-_create_copy = prepared("value_create_tensor_copy", keeps_gil=True)
-_create_over = prepared("value_create_tensor_over", keeps_gil=True)
-_destroy = prepared("value_destroy", keeps_gil=True)
 
 # Up to so many bytes a copy takes less time than Python's part in lending memory.
 _COPIED = 64 << 10
 
 # Arrays of more bytes gain nothing by a binding that stays: NumPy's new memory takes longer than the library's.
-_REPEATED = 1 << 20
-
-# Element types whose elements are the same in NumPy and in the library.
-_PLAIN = {
-    dtype: element
-    for dtype, element in ELEMENT_OF.items()
-    if element != STRING and element not in NARROW_BITS
-}
+_BOUND = 1 << 20
 
 
 class Call:
     """Room for the inputs and outputs of a run of these names. It serves one run at a time: `fill`, `run`, `arrays` or
-    `handles`, and `empty` whatever happens. `repeats`: whether runs with arrays like those of the run before may have arrays
-    that stay bound; `keep` makes such, and `again` runs with them."""
+    `handles`, and `empty` whatever happens. `binds`: whether runs that are alike may go by a binding that
+    stays; `bind_alike` makes it, and `run_bound` runs by it."""
 
     __slots__ = (
         "_arguments",
+        "_bound",
         "_error",
         "_held",
         "_inputs",
@@ -56,7 +46,6 @@ class Call:
         "_names",
         "_outputs",
         "_reader",
-        "_repeats",
         "_session",
         "_slots",
         "_types",
@@ -68,15 +57,15 @@ class Call:
         inputs: Sequence[str],
         outputs: Sequence[str],
         types: Sequence[ValueType],
-        repeats: bool,
+        binds: bool,
     ) -> None:
         self._session = session
         self._types = types
-        # None where runs have no arrays that stay.
-        self._names = (inputs, outputs) if repeats and len(set(outputs)) == len(outputs) else None
+        # None where no binding stays.
+        self._names = (inputs, outputs) if binds and len(set(outputs)) == len(outputs) else None
         # Types and shapes of the last run.
         self._like: list[Any] = []
-        self._repeats: Repeats | None = None
+        self._bound: BoundRun | None = None
         self._inputs = array_type(c_void_p, len(inputs))()
         self._outputs = array_type(c_void_p, len(outputs))()
         self._reader = Reader(keeps_gil=True)
@@ -99,31 +88,31 @@ class Call:
             byref(self._error),
         )
 
-    def again(self, things: Iterable[Any], options: RunOptions | None) -> list[Any] | None:
-        """What the outputs are in Python, if the inputs are like those that arrays are kept for, and the run succeeds."""
-        if self._repeats is None:
+    def run_bound(self, things: Iterable[Any], options: RunOptions | None) -> list[Any] | None:
+        """What the outputs are in Python, if the inputs are like those that a binding is there for, and the run succeeds."""
+        if self._bound is None:
             return None
         try:
-            return self._repeats.run(things, options)
+            return self._bound.run(things, options)
         except RukhError:
             # Also where outputs depend on more than the shapes of inputs. Errors come again.
-            self._repeats = self._names = None
+            self._bound = self._names = None
             return None
 
-    def keep(self, things: Iterable[Any], outputs: list[Any]) -> None:
-        """Keeps arrays for runs like the last two, which were alike; these were the last one's inputs and outputs."""
+    def bind_alike(self, things: Iterable[Any], outputs: list[Any]) -> None:
+        """Makes a binding for runs like the last two, if these were alike; here are the last one's inputs and outputs."""
         if self._names is None:
             return
-        self._repeats = None
+        self._bound = None
         arrays = [*things, *outputs]
         for array in arrays:
-            if type(array) is not np.ndarray or array.nbytes > _REPEATED or array.dtype not in _PLAIN:
+            if type(array) is not np.ndarray or array.nbytes > _BOUND or array.dtype not in _plain.ELEMENTS:
                 return
         like, self._like = self._like, [(array.dtype, array.shape) for array in arrays]
         if like == self._like:
             names = self._names[0]
             inputs, found = dict(zip(names, arrays)), dict(zip(self._names[1], arrays[len(names) :]))
-            self._repeats = Repeats(self._session, inputs, found, _COPIED)
+            self._bound = BoundRun(self._session, inputs, found, _COPIED)
 
     def fill(self, things: Iterable[Any]) -> None:
         """Takes the inputs, in the order of the names: what `_values.to_handle` takes."""
@@ -173,11 +162,11 @@ class Call:
                     array = _values.over(self._handle(index, value), *elements)
                 else:
                     array = reader.copy(*elements[:2])
-                    _destroy(reader.value)
+                    _plain.destroy(reader.value)
                 found.append(array)
         except BaseException:
             for value in self._outputs[len(found) :]:
-                _destroy(c_void_p(value))
+                _plain.destroy(c_void_p(value))
             raise
         return found
 
@@ -195,7 +184,7 @@ class Call:
         if self._made:
             assert self._slots is not None
             for slot in self._slots[: self._made]:
-                _destroy(slot.value)
+                _plain.destroy(slot.value)
             self._made = 0
         if self._held:
             self._held = []
@@ -225,10 +214,10 @@ class _Input:
         element, dims, rank, size = self._layout
         elements = _values.pointer_to(thing)
         if self._size <= _COPIED:
-            status = _create_copy(element, dims, rank, elements, size, self._out, None)
+            status = _plain.create_copy(element, dims, rank, elements, size, self._out, None)
         elif flags.aligned:
             owner = c_void_p(_values.keep(thing))
-            status = _create_over(
+            status = _plain.create_over(
                 element, dims, rank, elements, size, _values.release, owner, self._out, None
             )
         else:
@@ -236,11 +225,8 @@ class _Input:
         return not status
 
     def _fit(self, array: np.ndarray) -> bool:
-        element = _PLAIN.get(array.dtype)
-        if element is None:
+        if array.dtype not in _plain.ELEMENTS:
             return False
         self._dtype, self._shape, self._size = array.dtype, array.shape, array.nbytes
-        dims = byref(array_of(c_int64, array.shape))
-        rank, size = c_size_t.from_param(array.ndim), c_size_t.from_param(array.nbytes)
-        self._layout = (c_int32.from_param(element), dims, rank, size)
+        self._layout = _plain.layout(array)
         return True

@@ -35,8 +35,6 @@ class Runs:
     _required: frozenset[str]
     _overridable: list[NodeArg]
     _output_names: list[str]
-    # Whether the CPU runs everything.
-    _on_host: bool
     # Calls that no run uses at present. Threads take one each.
     _calls: dict[_Names, list[Call]]
 
@@ -54,7 +52,6 @@ class Runs:
         self._required = frozenset(
             argument.name for argument in self._inputs if not argument.type.startswith("optional")
         )
-        self._on_host = facts.device(self._handle)[0] == "cpu"
         self._calls = {}
 
     def run(
@@ -117,7 +114,7 @@ class Runs:
         except IndexError:
             call = self._new_call(names)
         as_arrays = taken is Call.arrays
-        if as_arrays and (found := call.again(feed.values(), run_options)) is not None:
+        if as_arrays and (found := call.run_bound(feed.values(), run_options)) is not None:
             free.append(call)
             return found
         try:
@@ -130,7 +127,7 @@ class Runs:
             call.empty()
         outputs = taken(call)
         if as_arrays:
-            call.keep(feed.values(), outputs)
+            call.bind_alike(feed.values(), outputs)
         free.append(call)
         return outputs
 
@@ -148,7 +145,9 @@ class Runs:
     def _new_call(self, names: _Names) -> Call:
         given, wanted = names
         types = [self._input_types[name] for name in given]
-        return Call(self._handle, given, wanted or self._output_names, types, self._on_host)
+        # The library's own memory is what a GPU copies from and to.
+        binds = facts.device(self._handle)[0] == "cpu"
+        return Call(self._handle, given, wanted or self._output_names, types, binds)
 
     def _after(self, error: RukhError, call: Call, names: _Names, options: RunOptions | None) -> Call:
         """The call that has the outputs after all, on another device; else raises the error in the words of ONNX

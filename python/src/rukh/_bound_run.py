@@ -6,27 +6,24 @@ asking.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import byref, c_char_p, c_void_p
 from typing import Any
 
 import numpy as np
 
-from . import _values
-from ._library import Handle, array_of, call, error_of, make, prepared
-from ._types import ELEMENT_OF
+from . import _plain, _values
+from ._library import Handle, call, error_of, make, prepared
 from .run_options import RunOptions
 
 _run = prepared("io_binding_run")
-# These are given what no other thread knows.
-_create_over = prepared("value_create_tensor_over", keeps_gil=True)
-_destroy = prepared("value_destroy", keeps_gil=True)
+# No other thread knows the binding.
 _binders = {side: prepared(f"io_binding_bind_{side}", keeps_gil=True) for side in ("input", "output")}
 
 # Bytes between places where an output may begin: those of a cache line, as of the library's own memory.
 _ALIGNMENT = 64
 
 
-class Repeats:
+class BoundRun:
     """A binding of a session for inputs and outputs of these types and shapes, of which those of at most `limit` bytes are
     copied. It serves one run at a time."""
 
@@ -92,11 +89,7 @@ class _Lender:
         self._bind, self._name = _binders[side], c_char_p(name.encode())
         self._binding = c_void_p.from_param(binding._as_parameter_)
         self._dtype, self._shape, self._size = like.dtype, like.shape, like.nbytes
-        self._layout = (
-            c_int32.from_param(ELEMENT_OF[like.dtype]),
-            byref(array_of(c_int64, like.shape)),
-            c_size_t.from_param(like.ndim),
-        )
+        self._layout = _plain.layout(like)
         self._value = c_void_p()
         self._out = byref(self._value)
 
@@ -105,12 +98,13 @@ class _Lender:
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
             return False
-        size = c_size_t.from_param(self._size)
-        status = _create_over(*self._layout, _values.pointer_to(array), size, None, None, self._out, None)
+        element, dims, rank, size = self._layout
+        elements = _values.pointer_to(array)
+        status = _plain.create_over(element, dims, rank, elements, size, None, None, self._out, None)
         if status:
             return False
         status = self._bind(self._binding, self._name, self._value, None)
-        _destroy(self._value)
+        _plain.destroy(self._value)
         return not status
 
     def new(self) -> np.ndarray:
