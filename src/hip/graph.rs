@@ -1,5 +1,6 @@
 //! Work of a stream that was recorded once and is given to the device as a whole.
 
+use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::error::{HipError, HipErrorKind};
@@ -64,12 +65,23 @@ pub(crate) enum Captured {
     Unsupported,
 }
 
-/// `hipStreamCaptureModeThreadLocal`: what other threads do meanwhile is their own affair.
-const THREAD_LOCAL: i32 = 1;
+/// How a capture judges what threads do beside it (`hipStreamCaptureMode`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CaptureMode {
+    /// No thread may allocate and the like: what programs take who do not choose.
+    #[cfg(test)]
+    Global = 0,
+    /// What other threads do meanwhile is their own affair.
+    ThreadLocal = 1,
+}
 
 impl Graph {
     /// Records what `work` gives to the stream; nothing of it runs. `work` tells whether it gave everything.
-    pub(crate) fn capture(stream: &Stream, work: impl FnOnce() -> bool) -> Result<Captured, HipError> {
+    pub(crate) fn capture(
+        stream: &Stream,
+        mode: CaptureMode,
+        work: impl FnOnce() -> bool,
+    ) -> Result<Captured, HipError> {
         let device = stream.device();
         let functions = &device.runtime.functions;
         let (Some(begin), Some(end), Some(_), Some(instantiate)) = (
@@ -85,7 +97,7 @@ impl Graph {
         }
         let _current = device.enter()?;
         // SAFETY: the stream lives.
-        if unsafe { begin(stream.raw(), THREAD_LOCAL) } != 0 {
+        if unsafe { begin(stream.raw(), mode as c_int) } != 0 {
             return Ok(Captured::Unsupported);
         }
         let whole = work();

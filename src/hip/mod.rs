@@ -6,6 +6,7 @@
 mod amd;
 mod backing;
 pub(crate) mod blas;
+mod current;
 mod error;
 mod event;
 mod graph;
@@ -26,7 +27,7 @@ mod tensor_map;
 pub(crate) use backing::{DeviceBacking, PinnedBacking};
 pub(crate) use error::HipError;
 pub(crate) use event::Event;
-pub(crate) use graph::{Captured, Graph, Node};
+pub(crate) use graph::{CaptureMode, Captured, Graph, Node};
 pub(crate) use imported::{Exported, ImportedMemory};
 pub(crate) use library::Tries;
 pub(crate) use module::{Function, Launch, Module};

@@ -256,9 +256,9 @@ pub(crate) struct Device {
     pub(crate) runtime: &'static Runtime,
     pub(crate) index: c_int,
     /// The primary context on NVIDIA.
-    context: Raw,
+    pub(super) context: Raw,
     /// A sticky fault was met.
-    poisoned: AtomicBool,
+    pub(super) poisoned: AtomicBool,
     /// What the process holds of its memory.
     pub(super) held: Mutex<Held>,
 }
@@ -292,38 +292,6 @@ impl Device {
         made.map_err(|code| self.runtime.error("describe a tensor", code))
     }
 
-    /// Makes the device current for this thread until the guard is dropped, which brings the caller's
-    /// device back.
-    pub(crate) fn enter(&self) -> Result<Current<'_>, HipError> {
-        if self.poisoned.load(Ordering::Relaxed) {
-            return Err(HipError {
-                call: "use the device",
-                kind: HipErrorKind::Sticky,
-                text: "an earlier kernel faulted".to_owned(),
-            });
-        }
-        match &self.runtime.own {
-            Own::Amd(own) => {
-                let mut before = self.index;
-                // SAFETY: the out pointer is valid; the index was checked when the device was opened.
-                let code = unsafe {
-                    match (own.get_device)(&mut before) {
-                        0 if before == self.index => 0,
-                        0 => (own.set_device)(self.index),
-                        code => code,
-                    }
-                };
-                self.check("make the device current", code)?;
-                Ok(Current { device: self, before })
-            }
-            Own::Nvidia(own) => {
-                // SAFETY: the context is retained for as long as the process runs.
-                self.check("make the device current", unsafe { (own.push_context)(self.context) })?;
-                Ok(Current { device: self, before: self.index })
-            }
-        }
-    }
-
     /// `Err` for any code but 0; a sticky fault is remembered.
     pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), HipError> {
         if code == 0 {
@@ -354,29 +322,5 @@ impl Device {
         let code = unsafe { (self.runtime.functions.memory_info)(&mut free, &mut total) };
         self.check("ask for free memory", code)?;
         Ok((free, total))
-    }
-}
-
-/// A device that is current for this thread.
-pub(crate) struct Current<'a> {
-    device: &'a Device,
-    before: c_int,
-}
-
-impl Drop for Current<'_> {
-    fn drop(&mut self) {
-        match &self.device.runtime.own {
-            Own::Amd(own) => {
-                if self.before != self.device.index {
-                    // SAFETY: the number came from hipGetDevice.
-                    unsafe { (own.set_device)(self.before) };
-                }
-            }
-            Own::Nvidia(own) => {
-                let mut popped = std::ptr::null_mut();
-                // SAFETY: pops what `enter` pushed.
-                unsafe { (own.pop_context)(&mut popped) };
-            }
-        }
     }
 }

@@ -71,10 +71,13 @@ impl Stream {
     }
 
     /// A stream that the user keeps; 0 is the default stream. The runtime tells streams of another device
-    /// where it can.
+    /// where it can, but not while they are being captured: CUDA refuses the question then, which spoils the capture.
     pub(crate) fn of_user(device: &Arc<Device>, address: u64) -> Result<Self, Error> {
         let raw: Raw = std::ptr::with_exposed_provenance_mut(address as usize);
-        if let (Some(ask), false) = (device.runtime.functions.stream_device, raw.is_null()) {
+        let stream = Self::kept_elsewhere(device, raw);
+        if let (Some(ask), false) = (device.runtime.functions.stream_device, raw.is_null())
+            && !stream.is_capturing()
+        {
             let _current = device.enter()?;
             let mut of = device.index;
             // SAFETY: the user says that this is a stream; the out pointer is valid.
@@ -88,7 +91,7 @@ impl Stream {
                 );
             }
         }
-        Ok(Self::kept_elsewhere(device, raw))
+        Ok(stream)
     }
 
     /// A stream by its handle; whoever keeps it does so for as long as this is used.

@@ -96,6 +96,8 @@ functions! {
         graph_exec_destroy: fn(Raw) = "hipGraphExecDestroy", "cuGraphExecDestroy";
         graph_exec_kernel: fn(Raw, Raw, *const c_void) =
             "hipGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams_v2";
+        exchange_capture_mode: fn(*mut c_int) =
+            "hipThreadExchangeStreamCaptureMode", "cuThreadExchangeStreamCaptureMode";
         is_capturing: fn(Raw, *mut c_int) = "hipStreamIsCapturing", "cuStreamIsCapturing";
         capture_info: fn(Raw, *mut c_int, *mut u64, *mut Raw, *mut *const Raw, *mut usize) =
             "hipStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v2";

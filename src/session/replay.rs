@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::error::{Result, fail};
-use crate::hip::{Captured, Graph, Node};
+use crate::hip::{CaptureMode, Captured, Graph, Node};
 use crate::plan::{State, StepPlan};
 use crate::providers::hip::{MovingStep, Recorded, RecordedRun};
 use crate::tensor::{Place, ValueRef};
@@ -84,7 +84,7 @@ impl Run<'_, '_> {
         device.before_work()?;
         let (stream, plan) = (device.stream.clone(), self.plan);
         let mut moving = Some(Vec::new());
-        let captured = Graph::capture(&stream, || {
+        let captured = Graph::capture(&stream, CaptureMode::ThreadLocal, || {
             for step in plan.launches.clone() {
                 let StepPlan::Device(planned) = &plan.steps[step] else { continue };
                 // `None` in it: the step's launches cannot be given other addresses.

@@ -201,6 +201,8 @@ pub extern "C" fn hipEventSynchronize(event: Handle) -> HipError {
 pub extern "C" fn hipEventQuery(event: Handle) -> HipError {
     call("hipEventQuery", format_args!("{event:#x}"), |runtime| {
         runtime.not_on_captured_event(event)?;
+        // CUDA's rule; programs for both keep to it.
+        runtime.potentially_unsafe()?;
         if runtime.state().event_mut(event)?.is_pending() {
             if !thread::poll() {
                 return Err(HipError::NOT_READY.into());

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::on_hip::{on_hip, on_hip_with, open_with};
 use super::*;
 use crate::error::Status;
-use crate::hip::{Captured, Graph, Stream};
+use crate::hip::{CaptureMode, Captured, Graph, Stream};
 use crate::model::testing::{body, floats, graph_attribute, ints};
 use crate::session::{Binding, copy_tensor, device_buffer};
 use crate::tensor::ElementType::{self, F32, I64};
@@ -269,13 +269,21 @@ fn queued_runs_keep_their_buffers() {
     }
 }
 
-/// A stream that the caller captures: the session's own, or one of a run.
+/// A stream that the caller captures: the session's own, or one of a run. What the session allocates and asks meanwhile,
+/// and what others do in other threads, does not end the capture, though its mode would forbid it.
 #[test]
 fn a_caller_may_record_runs() {
     let Some(options) = on_hip(&[]) else { return };
     let first = open_with(environment(), &chain(), &options);
     let device = first.opened.program.device.as_ref().unwrap().provider.device().clone();
-    for of_session in [true, false] {
+    let beside = || {
+        let other = open_with(environment(), &chain(), &options);
+        let y = run(&other, &[t(&[1, 2], &[0.5f32, 1.5])]).unwrap();
+        assert!(near(&elements::<f32>(&y[0]), &on_cpu(&[0.5, 1.5])));
+    };
+    let cases =
+        [true, false].map(|it| [CaptureMode::Global, CaptureMode::ThreadLocal].map(|mode| (it, mode)));
+    for (of_session, mode) in cases.into_iter().flatten() {
         let stream = Stream::new(&device).unwrap();
         let mut run_options = RunOptions::default();
         let session = if of_session {
@@ -295,8 +303,18 @@ fn a_caller_may_record_runs() {
         }
         stream.synchronize().unwrap();
         let before = graphs(&session);
-        let captured = Graph::capture(&stream, || go().and_then(|()| go()).is_ok()).unwrap();
-        let Captured::Graph(graph) = captured else { panic!("the runs cannot be captured") };
+        let mut outcome = Ok(());
+        let captured = Graph::capture(&stream, mode, || {
+            outcome = go();
+            std::thread::scope(|scope| scope.spawn(beside).join()).unwrap();
+            outcome.is_ok() && {
+                outcome = go();
+                outcome.is_ok()
+            }
+        });
+        let Captured::Graph(graph) = captured.unwrap() else {
+            panic!("the runs cannot be captured: {outcome:?}")
+        };
         let other = vec![-0.25f32, 1.0, 3.0, -2.0];
         for x in [&other, &x, &other] {
             copy_tensor(t(&[2, 2], x).as_tensor().unwrap(), &input).unwrap();
@@ -312,7 +330,7 @@ fn a_caller_may_record_runs() {
         }
         assert_eq!((before.len(), graphs(&session)), (1, vec![(1, 0)]));
         drop(graph);
-        let queued = Graph::capture(&stream, || {
+        let queued = Graph::capture(&stream, mode, || {
             session.queue_bound(&run_options, &mut bind(&session, &[&input], &y)).is_ok()
         });
         assert!(matches!(queued.unwrap(), Captured::Refused), "nobody could wait for it");

@@ -123,6 +123,11 @@ pub extern "C" fn hipStreamGetDevice(stream: Handle, device: Out<'_, i32>) -> Hi
     call("hipStreamGetDevice", format_args!("{stream:#x}"), |runtime| {
         let mut state = runtime.state();
         let key = state.stream(stream)?;
+        if state.stream_mut(key)?.capture.is_some() {
+            // CUDA's rule; programs for both keep to it.
+            drop(state);
+            return Err(runtime.forbid_on_capturing(key));
+        }
         put(device, state.stream_mut(key)?.device, "device")
     })
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::hip::{Captured, Graph};
+use crate::hip::{CaptureMode, Captured, Graph};
 use crate::providers::hip::graphs::{Graphs, MovingStep, Recorded, RecordedRun};
 
 use crate::providers::hip::Provider;
@@ -14,7 +14,7 @@ type Plan = Arc<dyn Any + Send + Sync>;
 /// A graph of no work. On a card the threads of other tests may end a capture by what they allocate meanwhile: it is tried
 /// again then.
 fn recorded(provider: &Provider, plan: &Plan, movable: bool) -> Option<RecordedRun> {
-    let captured = || match Graph::capture(provider.uploads(), || true) {
+    let captured = || match Graph::capture(provider.uploads(), CaptureMode::ThreadLocal, || true) {
         Ok(Captured::Graph(graph)) => Some(graph),
         _ => None,
     };

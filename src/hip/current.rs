@@ -1,0 +1,81 @@
+//! The device that a thread works with.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use super::error::{HipError, HipErrorKind};
+use super::runtime::{Device, Own};
+
+/// `hipStreamCaptureModeRelaxed`
+const RELAXED: c_int = 2;
+
+impl Device {
+    /// Makes the device current for this thread until the guard is dropped, which brings the caller's
+    /// device back. Meanwhile the thread may do what streams that are being captured, by the caller or by others,
+    /// would forbid it otherwise: to allocate memory, to load code, to ask events of other work. Such a call would
+    /// spoil the capture.
+    pub(crate) fn enter(&self) -> Result<Current<'_>, HipError> {
+        if self.poisoned.load(Ordering::Relaxed) {
+            return Err(HipError {
+                call: "use the device",
+                kind: HipErrorKind::Sticky,
+                text: "an earlier kernel faulted".to_owned(),
+            });
+        }
+        let mut before = self.index;
+        match &self.runtime.own {
+            Own::Amd(own) => {
+                // SAFETY: the out pointer is valid; the index was checked when the device was opened.
+                let code = unsafe {
+                    match (own.get_device)(&mut before) {
+                        0 if before == self.index => 0,
+                        0 => (own.set_device)(self.index),
+                        code => code,
+                    }
+                };
+                self.check("make the device current", code)?;
+            }
+            // SAFETY: the context is retained for as long as the process runs.
+            Own::Nvidia(own) => {
+                self.check("make the device current", unsafe { (own.push_context)(self.context) })?
+            }
+        }
+        Ok(Current { device: self, before, capture_mode: self.exchange_capture_mode(RELAXED) })
+    }
+
+    /// Gives the thread another mode for what it may do beside captured streams, and tells the mode that it had.
+    fn exchange_capture_mode(&self, mut mode: c_int) -> Option<c_int> {
+        let exchange = self.runtime.functions.exchange_capture_mode?;
+        // SAFETY: the pointer is valid for reading and writing.
+        (unsafe { exchange(&mut mode) } == 0).then_some(mode)
+    }
+}
+
+/// A device that is current for this thread.
+pub(crate) struct Current<'a> {
+    device: &'a Device,
+    before: c_int,
+    /// The thread's mode before; `None` where the runtime has no such modes.
+    capture_mode: Option<c_int>,
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        if let Some(mode) = self.capture_mode.filter(|mode| *mode != RELAXED) {
+            self.device.exchange_capture_mode(mode);
+        }
+        match &self.device.runtime.own {
+            Own::Amd(own) => {
+                if self.before != self.device.index {
+                    // SAFETY: the number came from hipGetDevice.
+                    unsafe { (own.set_device)(self.before) };
+                }
+            }
+            Own::Nvidia(own) => {
+                let mut popped = std::ptr::null_mut();
+                // SAFETY: pops what `enter` pushed.
+                unsafe { (own.pop_context)(&mut popped) };
+            }
+        }
+    }
+}
