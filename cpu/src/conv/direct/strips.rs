@@ -23,8 +23,8 @@ use crate::loops::fetch::into_second_cache;
 const RUNS: usize = VECTORS * LONGEST + ALONE;
 /// Bytes that stay in the first cache beside weights.
 const FIRST_CACHE: usize = 32 * 1024;
-/// Bytes of the cache lines that hold a tile's positions of one line of a plane.
-const TOUCHED: usize = 160;
+/// Bytes of a cache line.
+const CACHE_LINE: usize = 64;
 /// Elements that stay in a processor's second cache: fetching them would cost a twentieth.
 const SECOND_CACHE: usize = 64 * 1024;
 /// Elements of a page. Where planes are smaller, fetching gained nothing, and cost up to a tenth.
@@ -88,7 +88,8 @@ pub(crate) fn pays(tile: SumTile, planes: &Planes, panels: usize, depth: usize) 
     let mut lines: Vec<usize> = planes.taps.iter().map(|tap| tap / planes.pitch.max(1)).collect();
     lines.sort_unstable();
     lines.dedup();
-    let touched = TOUCHED * lines.len() / taps;
+    // The cache lines that hold a tile's positions of one line of a plane.
+    let touched = (tile.width() * 4 + CACHE_LINE) * lines.len() / taps;
     let crowded = touched > tile.width() * 4 && depth * touched > FIRST_CACHE;
     let far = depth / taps * planes.phases() * (planes.plane * 4).min(4096) > PAGES * 4096;
     let reading = if crowded || far { product / 12 } else { 0 };
