@@ -1,6 +1,6 @@
 //! Numbers for the tests of kernels.
 
-use crate::tensor::{Element, ElementType, Tensor, Value, bf16, f16};
+use crate::tensor::{Buffer, Element, ElementType, Tensor, Value, bf16, f16};
 
 /// A tensor of any type that programs compute with: numbers between −2 and 2 for floats, −8 to 7 for
 /// signed integers, 0 to 15 for unsigned ones, in no order.
@@ -30,6 +30,29 @@ pub(in super::super) fn tensor<T: Element>(
 ) -> Option<Value> {
     let elements: Vec<T> = elements.collect();
     Some(Value::Tensor(Tensor::from_slice(shape, &elements).expect("memory for a test")))
+}
+
+/// Inputs of which no two are alike, so that a kernel that takes one for another is noticed: floats that an input before
+/// has too are moved on by some places.
+pub(in super::super) fn unlike(inputs: &[Option<Value>]) -> Vec<Option<Value>> {
+    let tensor = |i: usize| inputs[i].as_ref().and_then(Value::as_tensor).filter(|t| t.ty().is_float());
+    let moved = |i: usize| {
+        let input = tensor(i)?;
+        let buffer = input.buffer()?;
+        let alike = |t: &Tensor| {
+            let bytes = t.buffer().map(|b| b.bytes());
+            t.ty() == input.ty() && t.shape() == input.shape() && bytes == Some(buffer.bytes())
+        };
+        if buffer.bytes().is_empty() || !(0..i).filter_map(tensor).any(alike) {
+            return None;
+        }
+        let mut bytes = buffer.bytes().to_vec();
+        let places = (3 * i + 1) * input.ty().size() % bytes.len();
+        bytes.rotate_left(places);
+        let buffer = Buffer::copy_of(&bytes).expect("memory for a test");
+        Tensor::from_buffer(input.ty(), input.shape(), buffer).map(Value::Tensor)
+    };
+    inputs.iter().enumerate().map(|(i, input)| moved(i).or_else(|| input.clone())).collect()
 }
 
 /// How far a result may be off: a few roundings of the type.

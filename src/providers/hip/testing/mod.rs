@@ -11,6 +11,7 @@ use crate::providers::{Argument, NodeContext, cpu};
 use crate::tensor::{Buffer, ElementType, Tensor, Value, ValueType, bf16, f16};
 use crate::threads::Pool;
 
+use self::data::unlike;
 use super::launch::LaunchPlan;
 use super::{
     Addresses, DeviceBuffer, DeviceContext, Given, HipOptions, MemorySource, PlanBuilder, Provider, missing,
@@ -140,6 +141,7 @@ pub(super) fn both_with(
     constants: &[usize],
 ) -> Option<Both> {
     let provider = provider(&[])?;
+    let inputs = &unlike(inputs);
     let node = node("", name, opset, attributes, inputs, 1);
     let cpu = on_cpu(&node, inputs);
     let device = on_device_with(&provider, &node, inputs, &cpu, constants)
@@ -168,7 +170,7 @@ pub(super) fn provider(options: &[(&str, &str)]) -> Option<Arc<Provider>> {
     Some(Provider::open(&options, MemorySource::Arena, &[], &Default::default()).expect("a provider"))
 }
 
-/// Runs a node on a provider and on the CPU.
+/// Runs a node on a provider and on the CPU. Inputs that are alike are made unlike.
 pub(super) fn both_on(
     provider: &Arc<Provider>,
     domain: &str,
@@ -178,6 +180,7 @@ pub(super) fn both_on(
     inputs: &[Option<Value>],
     outputs: usize,
 ) -> Both {
+    let inputs = &unlike(inputs);
     let node = node(domain, name, opset, attributes, inputs, outputs);
     let cpu = on_cpu(&node, inputs);
     let device = on_device(provider, &node, inputs, &cpu).unwrap_or_else(|e| panic!("{name}: device: {e}"));
