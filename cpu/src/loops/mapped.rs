@@ -1,6 +1,8 @@
 //! Copies where each output coordinate maps to an input coordinate, or to none: Pad, cropping, and
 //! resizing to the nearest element.
 
+use smallvec::SmallVec;
+
 use crate::threads::Pool;
 
 use super::item::Item;
@@ -56,9 +58,9 @@ impl Mapped {
         let row_size = inner.len() * block;
         split_mut(pool, output, row_size, (GRAIN / row_size.max(1)).max(1), |rows, output| {
             let mut last = None;
-            for (i, r) in rows.enumerate() {
+            for (i, start) in Rows::from(rows.start, outer).take(rows.len()).enumerate() {
                 let (before, row) = output[..(i + 1) * row_size].split_at_mut(i * row_size);
-                let Some(base) = outer_offset(outer, r) else {
+                let Some(base) = start else {
                     row.fill(fill.clone());
                     last = None;
                     continue;
@@ -104,15 +106,40 @@ impl Mapped {
     }
 }
 
-/// The sum of the outer axes' offsets for row `r`; `None` when one is nowhere.
-fn outer_offset(outer: &[Vec<isize>], r: usize) -> Option<usize> {
-    let mut rest = r;
-    let mut sum = 0usize;
-    for map in outer.iter().rev() {
-        sum += usize::try_from(map[rest % map.len()]).ok()?;
-        rest /= map.len();
+/// Where the rows of the output begin in the input, in order; `None` when one is nowhere. Axes are counted, not divided for: a
+/// division takes as long as copying a short row.
+struct Rows<'a> {
+    /// For each outer axis its offsets, and the coordinate of the next row.
+    axes: SmallVec<[(&'a [isize], usize); 8]>,
+}
+
+impl<'a> Rows<'a> {
+    /// From row `first` on, without an end.
+    fn from(first: usize, outer: &'a [Vec<isize>]) -> Self {
+        let mut axes: SmallVec<[(&[isize], usize); 8]> = outer.iter().map(|map| (&map[..], 0)).collect();
+        let mut rest = first;
+        for (map, at) in axes.iter_mut().rev() {
+            let length = map.len().max(1);
+            (rest, *at) = (rest / length, rest % length);
+        }
+        Rows { axes }
     }
-    Some(sum)
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Option<usize>;
+
+    fn next(&mut self) -> Option<Option<usize>> {
+        let start = self.axes.iter().map(|&(map, at)| usize::try_from(map[at]).ok()).sum();
+        for (map, at) in self.axes.iter_mut().rev() {
+            *at += 1;
+            if *at < map.len() {
+                break;
+            }
+            *at = 0;
+        }
+        Some(start)
+    }
 }
 
 /// The longest range in which each offset is `step` above the one before.
@@ -137,6 +164,19 @@ fn longest_run(map: &[isize], step: isize) -> std::ops::Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_follow_each_other() {
+        let outer = [vec![0isize, 60], vec![40, NOWHERE, 0], vec![1, 2]];
+        let divided = |row: usize| {
+            let starts = [outer[0][row / 6 % 2], outer[1][row / 2 % 3], outer[2][row % 2]];
+            starts.iter().map(|&start| usize::try_from(start).ok()).sum()
+        };
+        for first in 0..12 {
+            let rows: Vec<Option<usize>> = Rows::from(first, &outer).take(12 - first).collect();
+            assert_eq!(rows, (first..12).map(divided).collect::<Vec<Option<usize>>>(), "from {first}");
+        }
+    }
 
     #[test]
     fn every_coordinate_is_mapped() {
