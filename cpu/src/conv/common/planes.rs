@@ -235,9 +235,12 @@ fn copy_line<I: Isa>(isa: I, masks: &Masks<I>, image: &[f32], start: usize, stri
                 }
             }
         }
-        (2, 16..) if start > 0 => every_second::<16>(image, start, to),
-        (2, 8..16) if start > 0 => every_second::<8>(image, start, to),
-        (2, 4..8) if start > 0 => every_second::<4>(image, start, to),
+        (2, 16..) if start > 0 => every_nth::<2, 16>(image, start, to),
+        (2, 8..16) if start > 0 => every_nth::<2, 8>(image, start, to),
+        (2, 4..8) if start > 0 => every_nth::<2, 4>(image, start, to),
+        (4, 16..) if start > 2 => every_nth::<4, 16>(image, start, to),
+        (4, 8..16) if start > 2 => every_nth::<4, 8>(image, start, to),
+        (4, 4..8) if start > 2 => every_nth::<4, 4>(image, start, to),
         _ => {
             for (y, &x) in to.iter_mut().zip(image[start..].iter().step_by(stride)) {
                 *y = x;
@@ -246,17 +249,17 @@ fn copy_line<I: Isa>(isa: I, masks: &Masks<I>, image: &[f32], start: usize, stri
     }
 }
 
-/// Copies every second element, `N` at a time so that it compiles to loads and shuffles of vectors. The last
+/// Copies every `S`-th element, `N` at a time so that it compiles to loads and shuffles of vectors. The last
 /// ones overlap others.
 #[inline(always)]
-fn every_second<const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
+fn every_nth<const S: usize, const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
     let last = to.len() - N;
     for i in (0..last).step_by(N).chain([last]) {
-        // From the element before: nothing may follow the last one.
-        let from = &image[start + 2 * i - 1..][..2 * N];
+        // From the elements before: nothing may follow the last one.
+        let from = &image[start + S * i - (S - 1)..][..S * N];
         let to = &mut to[i..][..N];
         for j in 0..N {
-            to[j] = from[2 * j + 1];
+            to[j] = from[S * j + S - 1];
         }
     }
 }
