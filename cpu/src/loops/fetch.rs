@@ -1,6 +1,8 @@
 //! Memory that will be needed soon.
 
 #[cfg(target_arch = "x86_64")]
+use std::arch::asm;
+#[cfg(target_arch = "x86_64")]
 use std::ops::Range;
 
 /// Bytes of a line of a cache.
@@ -22,4 +24,17 @@ pub(crate) fn into_second_cache<T>(items: &[T]) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, LINE);
+}
+
+/// Asks for the line of a float to be brought into the first cache, to be written. The intrinsic fetches it to be read unless
+/// the compiler is told of one processor.
+#[inline(always)]
+pub(crate) fn to_write(at: *mut f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: fetching is allowed anywhere; processors that do not know this instruction take it for nothing.
+    unsafe {
+        asm!("prefetchw [{}]", in(reg) at, options(nostack, readonly, preserves_flags))
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }

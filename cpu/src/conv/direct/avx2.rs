@@ -6,6 +6,8 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use crate::loops::fetch;
+
 /// Rows of a tile.
 pub(super) const ROWS: usize = 4;
 /// Taps whose weights fill a line of a cache.
@@ -62,9 +64,10 @@ pub(super) unsafe fn outputs<const V: usize>(mut of: Operands<'_>, tiles: usize,
     // SAFETY: as the caller promises; pointers behind the last tile are not used.
     unsafe {
         for _ in 0..tiles {
+            // A tile of few products would wait for twelve stores: with 64 it takes 0.8 of the time so.
             for at in (0..ROWS * stride).step_by(stride) {
                 for at in [at, at + V * LEN - 1] {
-                    fetch_to_write(to.wrapping_add(at));
+                    fetch::to_write(to.wrapping_add(at));
                     if let Some(residual) = residual {
                         _mm_prefetch::<_MM_HINT_T0>(residual.wrapping_add(at).cast());
                     }
@@ -90,14 +93,6 @@ pub(super) unsafe fn outputs<const V: usize>(mut of: Operands<'_>, tiles: usize,
             residual = residual.map(|residual| residual.wrapping_add(V * LEN));
         }
     }
-}
-
-/// Fetches a line of the cache that will be written: a tile of few products would wait for twelve stores. With 64 products
-/// it takes 0.8 of the time. The intrinsic fetches it to be read unless the compiler is told of one processor.
-#[inline(always)]
-fn fetch_to_write(at: *mut f32) {
-    // SAFETY: fetching is allowed anywhere; processors with AVX2 that do not know it take it for nothing.
-    unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, readonly, preserves_flags)) };
 }
 
 /// Writes rows of `V` vectors of sums to `sums`, one after the other.
