@@ -35,9 +35,10 @@ impl Device {
                 };
                 self.check("make the device current", code)?;
             }
-            // SAFETY: the context is retained for as long as the process runs.
             Own::Nvidia(own) => {
-                self.check("make the device current", unsafe { (own.push_context)(self.context) })?
+                // SAFETY: the context is retained for as long as the process runs.
+                let code = unsafe { (own.push_context)(self.context) };
+                self.check("make the device current", code)?;
             }
         }
         Ok(Current { device: self, before, capture_mode: self.exchange_capture_mode(RELAXED) })
