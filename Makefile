@@ -263,7 +263,7 @@ test-onnxruntime-models: door emulator $(VENV)/.test build/models/.clients ## th
 	RUKH_MODELS=$(BUILD)/models $(RUN_CLIENTS)
 
 HIP_ARCHES := gfx1100 gfx90a
-# Those that the library's unit tests run on as the host gives the work; on gfx1100 they run with HIP_ORDERS.
+# Those that unit tests of kernels and sessions run on as the host gives the work; on gfx1100 they run with HIP_ORDERS.
 HIP_UNIT_ARCHES := gfx90a
 # Cases of the standard with the checks below.
 HIP_SAMPLE ?= 150
@@ -274,10 +274,10 @@ HIP_ORDERS := "AMDEMU_SHUFFLE=7 AMDEMU_DEFER=1"
 HIP_CONFORMANCE = RUKH_PROVIDER=hip RUKH_ONNX_DATA=$(BUILD)/onnx-data \
 	$(TEST) --quiet --test conformance -- --nocapture
 
-test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emulated GPU: kernel tests, the standard's cases
+test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emulated GPU: unit tests of kernels and sessions, the standard's cases
 	printf '%s\n' $(HIP_ARCHES) | xargs -P 2 -I {} env AMDEMU_ARCH={} $(EMULATED) $(HIP_CONFORMANCE)
 	for arch in $(HIP_UNIT_ARCHES); do \
-		AMDEMU_ARCH=$$arch $(EMULATED) $(TEST) --quiet --lib || exit 1; \
+		AMDEMU_ARCH=$$arch $(EMULATED) $(TEST) --quiet --lib -- hip session::tests || exit 1; \
 	done
 	$(EMULATED) $(TEST) --quiet --test command info_counts
 	$(EMULATED) $(TEST) --quiet --test devices --test hip_options --test hip_memory --test offline_tuning --test pictures
@@ -300,7 +300,7 @@ test-hip: emulator build/onnx-data/VERSION stage ## the HIP provider on an emula
 		python/tests/test_providers.py python/tests/test_quantized_caches.py python/tests/test_quantized_graphs.py python/tests/test_window_caches.py python/tests/test_reach.py python/tests/test_adapters.py python/tests/test_text_operators.py
 	RUKH_LIBRARY=$(LIB_PATH)/librukh.so PYTHONPATH=python/src $(EMULATED) $(PYTHON) -m pytest --quiet python/tests/test_decode.py -k gpu
 	for check in $(HIP_ORDERS); do \
-		env $$check $(EMULATED) $(TEST) --quiet --lib || exit 1; \
+		env $$check $(EMULATED) $(TEST) --quiet --lib -- hip session::tests || exit 1; \
 	done
 	for check in $(HIP_CHECKS); do \
 		env $$check RUKH_SAMPLE=$(HIP_SAMPLE) $(EMULATED) $(HIP_CONFORMANCE) || exit 1; \

@@ -15,6 +15,13 @@ impl Device {
     /// would forbid it otherwise: to allocate memory, to load code, to ask events of other work. Such a call would
     /// spoil the capture.
     pub(crate) fn enter(&self) -> Result<Current<'_>, HipError> {
+        let mut current = self.enter_for_caller()?;
+        current.capture_mode = self.exchange_capture_mode(RELAXED);
+        Ok(current)
+    }
+
+    /// As `enter`, for code of the caller's: captures forbid it what they forbid.
+    pub(crate) fn enter_for_caller(&self) -> Result<Current<'_>, HipError> {
         if self.poisoned.load(Ordering::Relaxed) {
             return Err(HipError {
                 call: "use the device",
@@ -41,7 +48,7 @@ impl Device {
                 self.check("make the device current", code)?;
             }
         }
-        Ok(Current { device: self, before, capture_mode: self.exchange_capture_mode(RELAXED) })
+        Ok(Current { device: self, before, capture_mode: None })
     }
 
     /// Gives the thread another mode for what it may do beside captured streams, and tells the mode that it had.
@@ -50,19 +57,27 @@ impl Device {
         // SAFETY: the pointer is valid for reading and writing.
         (unsafe { exchange(&mut mode) } == 0).then_some(mode)
     }
+
+    /// The thread's mode; `None` where the runtime has no such modes.
+    #[cfg(test)]
+    pub(crate) fn capture_mode(&self) -> Option<c_int> {
+        let mode = self.exchange_capture_mode(RELAXED)?;
+        self.exchange_capture_mode(mode);
+        Some(mode)
+    }
 }
 
 /// A device that is current for this thread.
 pub(crate) struct Current<'a> {
     device: &'a Device,
     before: c_int,
-    /// The thread's mode before; `None` where the runtime has no such modes.
+    /// The thread's mode before, if it is another one now.
     capture_mode: Option<c_int>,
 }
 
 impl Drop for Current<'_> {
     fn drop(&mut self) {
-        if let Some(mode) = self.capture_mode.filter(|mode| *mode != RELAXED) {
+        if let Some(mode) = self.capture_mode {
             self.device.exchange_capture_mode(mode);
         }
         match &self.device.runtime.own {

@@ -95,12 +95,17 @@ impl Graph {
         if functions.graph_launch.is_none() || functions.graph_exec_destroy.is_none() {
             return Ok(Captured::Unsupported);
         }
-        let _current = device.enter()?;
-        // SAFETY: the stream lives.
-        if unsafe { begin(stream.raw(), mode as c_int) } != 0 {
-            return Ok(Captured::Unsupported);
+        {
+            let _current = device.enter()?;
+            // SAFETY: the stream lives.
+            if unsafe { begin(stream.raw(), mode as c_int) } != 0 {
+                return Ok(Captured::Unsupported);
+            }
         }
+        // Its calls enter the device by themselves. What code of the caller's does beside is judged by the mode.
         let whole = work();
+        // Also on a device that has failed meanwhile the capture must end.
+        let _current = device.enter();
         let mut recorded: Raw = std::ptr::null_mut();
         // SAFETY: the out pointer is valid; the capture began above, and must end whatever was given.
         let ended = unsafe { end(stream.raw(), &mut recorded) };

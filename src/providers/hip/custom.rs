@@ -154,7 +154,7 @@ impl StreamWork for CallerWork {
             outputs: outputs.collect::<Result<_, OpError>>()?,
             device: Some(DeviceWork { stream: stream.id(), scratch }),
         };
-        let _current = device.enter().map_err(Error::from)?;
+        let _current = device.enter_for_caller().map_err(Error::from)?;
         let mut call = self.instance.compute(call)?;
         call.inputs.clear();
         drop(call.finish()?);

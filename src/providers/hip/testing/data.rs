@@ -32,8 +32,8 @@ pub(in super::super) fn tensor<T: Element>(
     Some(Value::Tensor(Tensor::from_slice(shape, &elements).expect("memory for a test")))
 }
 
-/// Inputs of which no two are alike, so that a kernel that takes one for another is noticed: floats that an input before
-/// has too are moved on by some places.
+/// Inputs of which no two of more floats than there are inputs are alike, so that a kernel that takes one for another is
+/// noticed: floats of input `i` that an input before has too are moved on by `i` places.
 pub(in super::super) fn unlike(inputs: &[Option<Value>]) -> Vec<Option<Value>> {
     let tensor = |i: usize| inputs[i].as_ref().and_then(Value::as_tensor).filter(|t| t.ty().is_float());
     let moved = |i: usize| {
@@ -47,7 +47,7 @@ pub(in super::super) fn unlike(inputs: &[Option<Value>]) -> Vec<Option<Value>> {
             return None;
         }
         let mut bytes = buffer.bytes().to_vec();
-        let places = (3 * i + 1) * input.ty().size() % bytes.len();
+        let places = i * input.ty().size() % bytes.len();
         bytes.rotate_left(places);
         let buffer = Buffer::copy_of(&bytes).expect("memory for a test");
         Tensor::from_buffer(input.ty(), input.shape(), buffer).map(Value::Tensor)

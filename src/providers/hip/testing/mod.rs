@@ -170,7 +170,7 @@ pub(super) fn provider(options: &[(&str, &str)]) -> Option<Arc<Provider>> {
     Some(Provider::open(&options, MemorySource::Arena, &[], &Default::default()).expect("a provider"))
 }
 
-/// Runs a node on a provider and on the CPU. Inputs that are alike are made unlike.
+/// Runs a node on a provider and on the CPU, with inputs that are `unlike`.
 pub(super) fn both_on(
     provider: &Arc<Provider>,
     domain: &str,

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::hip::{CaptureMode, Captured, Graph};
+use crate::hip::{CaptureMode, Captured, Graph, Stream};
 use crate::providers::hip::graphs::{Graphs, MovingStep, Recorded, RecordedRun};
 
 use crate::providers::hip::Provider;
@@ -21,6 +21,38 @@ fn recorded(provider: &Provider, plan: &Plan, movable: bool) -> Option<RecordedR
     let graph = (0..1000).find_map(|_| captured())?;
     let moving: Option<Vec<MovingStep>> = movable.then(Vec::new);
     Some(RecordedRun::new(graph, moving, plan.clone()))
+}
+
+/// Calls of the library's are not what a capture forbids; code of the caller's is judged by the thread's own mode.
+#[test]
+fn threads_are_relaxed_inside_alone() {
+    const GLOBAL: Option<i32> = Some(0);
+    const RELAXED: Option<i32> = Some(2);
+    let Some(provider) = provider(&[]) else { return };
+    let device = provider.device();
+    let stream = Stream::new(device).unwrap();
+    let mode = || device.capture_mode();
+    let modes = || {
+        let before = mode();
+        let outer = device.enter().unwrap();
+        let first = mode();
+        drop(device.enter().unwrap());
+        let again = mode();
+        drop(outer);
+        let caller = device.enter_for_caller().unwrap();
+        let of_caller = mode();
+        drop(caller);
+        [before, first, again, of_caller, mode()]
+    };
+    let want = [GLOBAL, RELAXED, RELAXED, GLOBAL, GLOBAL];
+    assert_eq!(modes(), want);
+    let mut captured = [None; 5];
+    let graph = Graph::capture(&stream, CaptureMode::ThreadLocal, || {
+        captured = modes();
+        true
+    });
+    assert!(matches!(graph.unwrap(), Captured::Graph(_)));
+    assert_eq!(captured, want);
 }
 
 /// Runs of plan 0 by their addresses: what was found, and what is said of it.
