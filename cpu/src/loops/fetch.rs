@@ -26,12 +26,12 @@ pub(crate) fn into_second_cache<T>(items: &[T]) {
     let _ = (items, LINE);
 }
 
-/// Asks for the line of a float to be brought into the first cache, to be written. The intrinsic fetches it to be read unless
-/// the compiler is told of one processor.
+/// Asks for the line of a float to be brought into the first cache, to be written; for processors with AVX2. The intrinsic
+/// fetches it to be read unless the compiler is told of one processor.
 #[inline(always)]
 pub(crate) fn to_write(at: *mut f32) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: fetching is allowed anywhere; processors that do not know this instruction take it for nothing.
+    // SAFETY: fetching is allowed anywhere; processors with AVX2 that do not know this instruction take it for nothing.
     unsafe {
         asm!("prefetchw [{}]", in(reg) at, options(nostack, readonly, preserves_flags))
     };

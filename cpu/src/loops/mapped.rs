@@ -58,7 +58,7 @@ impl Mapped {
         let row_size = inner.len() * block;
         split_mut(pool, output, row_size, (GRAIN / row_size.max(1)).max(1), |rows, output| {
             let mut last = None;
-            for (i, start) in Rows::from(rows.start, outer).take(rows.len()).enumerate() {
+            for (i, start) in Rows::starting_at(rows.start, outer).take(rows.len()).enumerate() {
                 let (before, row) = output[..(i + 1) * row_size].split_at_mut(i * row_size);
                 let Some(base) = start else {
                     row.fill(fill.clone());
@@ -114,8 +114,8 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// From row `first` on, without an end.
-    fn from(first: usize, outer: &'a [Vec<isize>]) -> Self {
+    /// The rows from `first` on, without an end.
+    fn starting_at(first: usize, outer: &'a [Vec<isize>]) -> Self {
         let mut axes: SmallVec<[(&[isize], usize); 8]> = outer.iter().map(|map| (&map[..], 0)).collect();
         let mut rest = first;
         for (map, at) in axes.iter_mut().rev() {
@@ -173,7 +173,7 @@ mod tests {
             starts.iter().map(|&start| usize::try_from(start).ok()).sum()
         };
         for first in 0..12 {
-            let rows: Vec<Option<usize>> = Rows::from(first, &outer).take(12 - first).collect();
+            let rows: Vec<Option<usize>> = Rows::starting_at(first, &outer).take(12 - first).collect();
             assert_eq!(rows, (first..12).map(divided).collect::<Vec<Option<usize>>>(), "from {first}");
         }
     }

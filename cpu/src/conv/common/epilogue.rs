@@ -15,9 +15,9 @@ use crate::loops::store::store_first;
 use crate::ops::activation::Activation;
 use crate::tensor::TensorView;
 
-/// Elements of a processor's second cache. Fetching 1 × 1 outputs of 384 × 1500 to write them made 64 channels 1.3 times as fast
-/// (Cascade Lake); with outputs of 384 × 384 they lost a tenth.
-const SECOND_CACHE: usize = 256 * 1024;
+/// Outputs that a processor's second cache holds, at most. With more, fetching those of a tile before its sums made 1 × 1 of 64
+/// channels 1.3 times as fast (384 × 1500, Cascade Lake); with 384 × 384 a tenth was lost.
+const NEAR: usize = 256 * 1024;
 
 /// Where sums go: a row-major matrix of a row for each output channel.
 #[derive(Clone, Copy)]
@@ -61,22 +61,22 @@ impl<'a> F32Epilogue<'a> {
         with_activation!(self.activation, f => self.write(isa, masks, sums, width, rows, segments, f));
     }
 
-    /// Fetches what will be written of these rows and columns, where the second cache does not hold all outputs, and what will
-    /// be added, into the cache.
+    /// Fetches what `vectors_of_rows` will add into the cache, and where it will write if that is far.
     #[inline(always)]
-    pub(crate) fn fetch<I: Isa>(&self, isa: I, rows: Range<usize>, columns: Range<usize>) {
+    pub(crate) fn fetch<I: Isa, const R: usize, const V: usize>(&self, isa: I, row: usize, column: usize) {
         let ops = isa.f32();
-        let (far, vectors) = (self.out.len() > SECOND_CACHE, (0..columns.len()).step_by(ops.len()));
-        for at in rows.map(|row| self.start + row * self.columns + columns.start) {
+        // Shorter vectors may be those of a processor that does not know how to fetch for writing.
+        let far = self.out.len() > NEAR && ops.len() >= 8;
+        for row in row..row + R {
+            let at = self.start + row * self.columns + column;
             if far {
-                let last = columns.len().checked_sub(1);
-                vectors
-                    .clone()
-                    .chain(last)
-                    .for_each(|i| fetch::to_write(self.out.start().wrapping_add(at + i)));
+                let lines = (0..V).map(|v| v * ops.len()).chain([V * ops.len() - 1]);
+                lines.for_each(|i| fetch::to_write(self.out.start().wrapping_add(at + i)));
             }
             if let Some(residual) = self.residual {
-                vectors.clone().for_each(|i| ops.prefetch(residual.as_ptr().wrapping_add(at + i)));
+                for v in 0..V {
+                    ops.prefetch(residual.as_ptr().wrapping_add(at + v * ops.len()));
+                }
             }
         }
     }

@@ -1,7 +1,5 @@
 //! The positions of a tile: lines of outputs with gaps between them, and where the outputs go.
 
-use std::ops::Range;
-
 use super::masks::LONGEST;
 
 /// Output positions as a run with gaps: of every `pitch` positions, the first `line` are the output's. With a smaller pitch
@@ -126,15 +124,6 @@ impl Segments {
         let (first, last, all) = (self.list().first()?, self.list().last()?, self.count * len);
         let whole = first.from == 0 && last.from + last.len == all;
         (whole && last.to + last.len - first.to == all).then_some(first.to)
-    }
-
-    /// All outputs from the first segment's to the last one's.
-    #[inline(always)]
-    pub(crate) fn outputs(&self) -> Range<usize> {
-        match (self.list().first(), self.list().last()) {
-            (Some(first), Some(last)) => first.to..last.to + last.len,
-            _ => 0..0,
-        }
     }
 
     #[inline(always)]

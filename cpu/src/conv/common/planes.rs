@@ -235,12 +235,8 @@ fn copy_line<I: Isa>(isa: I, masks: &Masks<I>, image: &[f32], start: usize, stri
                 }
             }
         }
-        (2, 16..) if start > 0 => every_nth::<2, 16>(image, start, to),
-        (2, 8..16) if start > 0 => every_nth::<2, 8>(image, start, to),
-        (2, 4..8) if start > 0 => every_nth::<2, 4>(image, start, to),
-        (4, 16..) if start > 2 => every_nth::<4, 16>(image, start, to),
-        (4, 8..16) if start > 2 => every_nth::<4, 8>(image, start, to),
-        (4, 4..8) if start > 2 => every_nth::<4, 4>(image, start, to),
+        (2, 4..) if start > 0 => every_nth::<2>(image, start, to),
+        (4, 4..) if start > 2 => every_nth::<4>(image, start, to),
         _ => {
             for (y, &x) in to.iter_mut().zip(image[start..].iter().step_by(stride)) {
                 *y = x;
@@ -249,10 +245,20 @@ fn copy_line<I: Isa>(isa: I, masks: &Masks<I>, image: &[f32], start: usize, stri
     }
 }
 
+/// Copies every `S`-th element, of 4 or more, with the longest vectors that fit.
+#[inline(always)]
+fn every_nth<const S: usize>(image: &[f32], start: usize, to: &mut [f32]) {
+    match to.len() {
+        16.. => by_vectors::<S, 16>(image, start, to),
+        8..16 => by_vectors::<S, 8>(image, start, to),
+        _ => by_vectors::<S, 4>(image, start, to),
+    }
+}
+
 /// Copies every `S`-th element, `N` at a time so that it compiles to loads and shuffles of vectors. The last
 /// ones overlap others.
 #[inline(always)]
-fn every_nth<const S: usize, const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
+fn by_vectors<const S: usize, const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
     let last = to.len() - N;
     for i in (0..last).step_by(N).chain([last]) {
         // From the elements before: nothing may follow the last one.

@@ -64,7 +64,7 @@ pub(super) unsafe fn outputs<const V: usize>(mut of: Operands<'_>, tiles: usize,
     // SAFETY: as the caller promises; pointers behind the last tile are not used.
     unsafe {
         for _ in 0..tiles {
-            // A tile of few products would wait for twelve stores: with 64 it takes 0.8 of the time so.
+            // A tile of few products would wait for twelve stores: of 64 products it takes 0.8 of the time so.
             for at in (0..ROWS * stride).step_by(stride) {
                 for at in [at, at + V * LEN - 1] {
                     fetch::to_write(to.wrapping_add(at));

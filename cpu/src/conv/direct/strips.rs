@@ -88,7 +88,7 @@ pub(crate) fn pays(tile: SumTile, planes: &Planes, panels: usize, depth: usize) 
     let mut lines: Vec<usize> = planes.taps.iter().map(|tap| tap / planes.pitch.max(1)).collect();
     lines.sort_unstable();
     lines.dedup();
-    // The cache lines that hold a tile's positions of one line of a plane.
+    // Bytes of cache lines that a tap reads: those that hold a tile's positions, shared by the taps of one line.
     let touched = (tile.width() * 4 + CACHE_LINE) * lines.len() / taps;
     let crowded = touched > tile.width() * 4 && depth * touched > FIRST_CACHE;
     let far = depth / taps * planes.phases() * (planes.plane * 4).min(4096) > PAGES * 4096;

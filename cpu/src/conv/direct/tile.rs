@@ -158,10 +158,6 @@ impl Block<'_> {
                     };
                     let to = to.filter(|_| rows.len() == R);
                     let to = to.map(|column| (&self.epilogue, row, column));
-                    if to.is_none() {
-                        segments.set(self.lines, start, count, len);
-                        self.epilogue.fetch(isa, rows.clone(), segments.outputs());
-                    }
                     let (taps, planes) = (self.taps, self.planes);
                     let tile = Tile { panel, taps, planes, start: at, count, reach, ahead, to };
                     let written = match count.div_ceil(len) {
@@ -226,7 +222,7 @@ impl Tile<'_> {
                 return false;
             }
             if let Some((epilogue, row, column)) = self.to {
-                epilogue.fetch(isa, row..row + R, column..column + V * isa.f32().len());
+                epilogue.fetch::<I, R, V>(isa, row, column);
             }
             let product = self.product::<I, R, V, false>(isa);
             match self.to {
@@ -250,7 +246,7 @@ impl Tile<'_> {
             return true;
         }
         if let Some((epilogue, row, column)) = to {
-            epilogue.fetch(isa, row..row + R, column..column + V * len);
+            epilogue.fetch::<I, R, V>(isa, row, column);
         }
         let operands = self.operands_avx2(last);
         // SAFETY: as of `compute`; with vectors of 8 there are AVX2 and FMA.
