@@ -201,7 +201,7 @@ pub extern "C" fn hipEventSynchronize(event: Handle) -> HipError {
 pub extern "C" fn hipEventQuery(event: Handle) -> HipError {
     call("hipEventQuery", format_args!("{event:#x}"), |runtime| {
         runtime.not_on_captured_event(event)?;
-        // CUDA's rule; programs for both keep to it.
+        // HIP allows it; CUDA does not, and programs may be for both.
         runtime.potentially_unsafe()?;
         if runtime.state().event_mut(event)?.is_pending() {
             if !thread::poll() {

@@ -124,7 +124,7 @@ pub extern "C" fn hipStreamGetDevice(stream: Handle, device: Out<'_, i32>) -> Hi
         let mut state = runtime.state();
         let key = state.stream(stream)?;
         if state.stream_mut(key)?.capture.is_some() {
-            // CUDA's rule; programs for both keep to it.
+            // HIP allows it; CUDA does not, and programs may be for both.
             drop(state);
             return Err(runtime.forbid_on_capturing(key));
         }

@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
     ("a fill that waits", GLOBAL, 1, |it| hipMemset(it.memory, 0, 4), 906, 901),
     ("asking an event of the capture", GLOBAL, 1, |it| hipEventQuery(record(it.event, it.stream)), 907, 901),
     ("asking another event", GLOBAL, 1, |it| hipEventQuery(record(it.event, it.other_stream)), 900, 901),
-    ("asking another event, the thread relaxed", GLOBAL, 1, |it| relaxed(|| hipEventQuery(record(it.event, 0))), 0, 0),
+    ("asking another event, the thread relaxed", GLOBAL, 1, |it| relaxed(|| hipEventQuery(record(it.event, it.other_stream))), 0, 0),
     ("waiting for an event of the capture", GLOBAL, 1, |it| hipEventSynchronize(record(it.event, it.stream)), 907, 901),
     ("the legacy stream beside a blocking one", GLOBAL, 0, |it| copy(it.memory, it.memory, 1, 0), 906, 901),
     ("the legacy stream beside another one", GLOBAL, 1, |it| copy(it.memory, it.memory, 1, 0), 0, 0),
