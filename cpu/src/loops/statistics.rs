@@ -88,7 +88,7 @@ pub(crate) fn moments<T: Widen<Wide: Real>>(x: &[T]) -> (f64, f64) {
 }
 
 /// `y[i] = (x[i] − center)·factor·scale[i] + bias[i]`; a scale or bias of one element serves all.
-/// Without `x`, `y` holds it.
+/// If `x` is `None`, `y` holds its elements.
 pub(crate) fn affine<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>>(
     x: Option<&[T]>,
     y: &mut [T],
@@ -97,26 +97,35 @@ pub(crate) fn affine<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>>(
     scale: &[S],
     bias: &[S],
 ) {
-    let (mut own, mut scales, mut biases) =
-        ([T::Wide::default(); RUN], [T::Wide::default(); RUN], [T::Wide::default(); RUN]);
+    let (mut read, mut own) = ([T::Wide::default(); RUN], [T::Wide::default(); RUN]);
+    let (mut scales, mut biases) = ([T::Wide::default(); RUN], [T::Wide::default(); RUN]);
     for (i, y) in y.chunks_mut(RUN).enumerate() {
-        if let Some(x) = x {
-            y.copy_from_slice(&x[i * RUN..][..y.len()]);
-        }
+        let x = x.map(|x| &x[i * RUN..][..y.len()]);
         let piece = |all: &[S], count: usize| match all.len() {
             1 => 0..1,
             _ => i * RUN..i * RUN + count,
         };
         let scale = S::load(&scale[piece(scale, y.len())], &mut scales);
         let bias = S::load(&bias[piece(bias, y.len())], &mut biases);
-        T::update(y, &mut own, |y| match (scale, bias) {
-            (&[scale], &[bias]) => widest(One { y, center, factor: factor * scale, bias }),
-            (scale, bias) => widest(Each { y, center, factor, scale, bias }),
-        });
+        let change = |x: Option<&[T::Wide]>, y: &mut [T::Wide]| match (scale, bias) {
+            (&[scale], &[bias]) => widest(One { x, y, center, factor: factor * scale, bias }),
+            (scale, bias) => {
+                if let Some(x) = x {
+                    y.copy_from_slice(x);
+                }
+                widest(Each { y, center, factor, scale, bias });
+            }
+        };
+        match x {
+            Some(x) => T::store(y, &mut own, |y| change(Some(T::load(x, &mut read)), y)),
+            None => T::update(y, &mut own, |y| change(None, y)),
+        }
     }
 }
 
 struct One<'a, W> {
+    /// If `None`, `y` holds the elements.
+    x: Option<&'a [W]>,
     y: &'a mut [W],
     center: W,
     factor: W,
@@ -127,8 +136,10 @@ impl<W: Real> Loop for One<'_, W> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        for y in self.y {
-            *y = (*y - self.center) * self.factor + self.bias;
+        let One { x, y, center, factor, bias } = self;
+        match x {
+            Some(x) => y.iter_mut().zip(x).for_each(|(y, &x)| *y = (x - center) * factor + bias),
+            None => y.iter_mut().for_each(|y| *y = (*y - center) * factor + bias),
         }
     }
 }
@@ -163,5 +174,40 @@ impl<W: Real> Loop for Each<'_, W> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::{bf16, f16};
+    use crate::testing::ramp;
+
+    /// Elements of their own and those that lie in the output; lengths around a run's.
+    fn check<T: Widen<Wide: Real> + num_traits::FromPrimitive>() {
+        let (two, half) = (T::Wide::of(2.0), T::Wide::of(0.5));
+        for count in [1, 1023, 1024, 1025, 2500] {
+            let x = ramp::<T>(count);
+            let parameters: Vec<T::Wide> = ramp::<T>(count).into_iter().map(T::up).collect();
+            for (scales, biases) in [(1, 1), (count, 1), (1, count), (count, count)] {
+                let (scale, bias) = (&parameters[..scales], &parameters[..biases]);
+                let at = |all: &[T::Wide], i: usize| if all.len() == 1 { all[0] } else { all[i] };
+                let want: Vec<T> = (x.iter().enumerate())
+                    .map(|(i, &x)| T::down((x.up() - two) * half * at(scale, i) + at(bias, i)))
+                    .collect();
+                let (mut apart, mut in_place) = (vec![T::down(half); count], x.clone());
+                affine(Some(&x), &mut apart, two, half, scale, bias);
+                affine(None, &mut in_place, two, half, scale, bias);
+                assert!(apart == want && in_place == want, "{count} {scales} {biases}");
+            }
+        }
+    }
+
+    #[test]
+    fn affine_functions_of_elements() {
+        check::<f32>();
+        check::<f64>();
+        check::<f16>();
+        check::<bf16>();
     }
 }
