@@ -48,6 +48,16 @@ impl<L: Loop> SimdOp for Vectorised<L> {
     }
 }
 
+/// Copies the last one of each `S` elements, `N` of them, which compiles to shuffles of vectors: as nothing after the last one
+/// is read, they may be a buffer's last.
+#[inline(always)]
+pub(crate) fn last_of_each<const S: usize, const N: usize>(from: &[f32], to: &mut [f32]) {
+    let (from, to) = (&from[..S * N], &mut to[..N]);
+    for i in 0..N {
+        to[i] = from[S * i + S - 1];
+    }
+}
+
 /// Writes a function of every `stride`-th word, for loops that are compiled for the machine's vectors already.
 #[inline(always)]
 pub(crate) fn every(words: &[u32], stride: usize, out: &mut [u32], f: impl Fn(u32) -> u32) {

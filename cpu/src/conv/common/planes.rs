@@ -15,6 +15,7 @@ use super::lines::Lines;
 use super::masks::Masks;
 use crate::isa::Dispatch;
 use crate::loops::parallel::{GRAIN, split_mut};
+use crate::loops::simd::last_of_each;
 use crate::loops::store::store_first;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
@@ -255,18 +256,12 @@ fn every_nth<const S: usize>(image: &[f32], start: usize, to: &mut [f32]) {
     }
 }
 
-/// Copies every `S`-th element, `N` at a time so that it compiles to loads and shuffles of vectors. The last
-/// ones overlap others.
+/// Copies every `S`-th element, `N` at a time; the last ones overlap others.
 #[inline(always)]
 fn by_vectors<const S: usize, const N: usize>(image: &[f32], start: usize, to: &mut [f32]) {
     let last = to.len() - N;
     for i in (0..last).step_by(N).chain([last]) {
-        // From the elements before: nothing may follow the last one.
-        let from = &image[start + S * i - (S - 1)..][..S * N];
-        let to = &mut to[i..][..N];
-        for j in 0..N {
-            to[j] = from[S * j + S - 1];
-        }
+        last_of_each::<S, N>(&image[start + S * i - (S - 1)..], &mut to[i..]);
     }
 }
 
