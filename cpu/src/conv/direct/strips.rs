@@ -1,4 +1,4 @@
-//! Products with a right operand that is copied for a tile's positions at a time: strips of these, of which each row follows
+//! Products with a right operand that is copied for the positions of a tile at a time, or of several: strips of these, of which each row follows
 //! the one before. Where it lies, rows are apart and begin anywhere: a step of a tile of 4 × 24 reads its 96 bytes from three
 //! cache lines rather than one and a half, which come from the second cache where there are many rows, or from as many
 //! pages; and between the lines of a copy with padding are gaps, which are computed like outputs. With tiles of 8 × 48 1.04
@@ -10,7 +10,7 @@ use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
 use super::panels::SumTile;
-use super::tile::{ALONE, Block, Next};
+use super::tile::{ALONE, Block, Next, cached};
 use crate::conv::common::blocks::VECTORS;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Run};
@@ -19,16 +19,21 @@ use crate::conv::common::planes::Planes;
 use crate::isa::Dispatch;
 use crate::loops::fetch::into_second_cache;
 
+/// Tiles beside each other in a strip, at most: so many that runs of positions do not take much of the stack. From 64 rows on
+/// `cached` allows fewer.
+const TILES: usize = 8;
 /// Runs of a strip, and of positions beyond it, at most.
-const RUNS: usize = VECTORS * LONGEST + ALONE;
+const RUNS: usize = TILES * VECTORS * LONGEST + ALONE;
 /// Bytes that stay in the first cache beside weights.
 const FIRST_CACHE: usize = 32 * 1024;
 /// Bytes of a cache line.
 const CACHE_LINE: usize = 64;
 /// Elements that stay in a processor's second cache: fetching them would cost a twentieth.
 const SECOND_CACHE: usize = 64 * 1024;
-/// Elements of a page. Where planes are smaller, fetching gained nothing, and cost up to a tenth.
+/// Elements of a page. Where planes are smaller, fetching gained nothing with AVX2, and cost up to a tenth.
 const PAGE: usize = 1024;
+/// The same limit with AVX-512: 1 × 1 of 512 to 128 channels on 28 × 28 gained 15 in a hundred, and those on 14 × 14 nothing.
+const LEAST_AVX512: usize = 512;
 /// Rows that are fetched ahead of the one that is copied.
 const ROWS_AHEAD: usize = 12;
 /// Pages that a processor finds at once.
@@ -37,7 +42,9 @@ const PAGES: usize = 128;
 /// Where rows of strips begin, for so many rows; by the vectors that each takes.
 pub(crate) struct StripTaps {
     tile: SumTile,
-    taps: [Vec<usize>; VECTORS + 1],
+    /// Positions of a strip, but for the last.
+    width: usize,
+    taps: Vec<Vec<usize>>,
     /// Whether strips are fetched before they are copied.
     fetched: bool,
 }
@@ -45,30 +52,32 @@ pub(crate) struct StripTaps {
 impl StripTaps {
     /// For strips of so many positions of an image.
     pub(crate) fn new(tile: SumTile, depth: usize, positions: usize, planes: &Planes) -> Self {
-        let mut taps: [Vec<usize>; VECTORS + 1] = Default::default();
-        let last = widths(tile, 0..positions).last().map_or(0, |strip| strip.len());
-        for width in [tile.width().min(positions), last] {
-            let vectors = width.max(1).div_ceil(tile.vector);
-            let taps = &mut taps[vectors - 1];
-            if taps.is_empty() {
-                *taps = (0..depth).map(|row| row * vectors * tile.vector).collect();
-            }
-        }
+        let width = tiles(tile, depth) * tile.width();
+        let taps = |vectors: usize| (0..depth).map(|row| row * vectors * tile.vector).collect();
+        let taps = (1..=(width + ALONE).min(positions).div_ceil(tile.vector)).map(taps).collect();
         let image = depth / planes.taps.len().max(1) * planes.plane;
         // Where lines overlap, the last position of a strip may lie before its first.
         let apart = planes.lines.line <= planes.lines.pitch;
-        StripTaps { tile, taps, fetched: apart && planes.plane >= PAGE && image > SECOND_CACHE }
+        let least = if tile.vector == LONGEST { LEAST_AVX512 } else { PAGE };
+        StripTaps { tile, width, taps, fetched: apart && planes.plane >= least && image > SECOND_CACHE }
     }
 
     /// Elements of the room for a strip of so many rows; a vector is written beyond its last element.
     pub(crate) fn room(&self, depth: usize) -> usize {
-        depth * (self.tile.width() + self.tile.vector) + LONGEST
+        depth * (self.width + self.tile.vector) + LONGEST
     }
 }
 
-/// The strips of some positions. One or two beyond the last whole strip belong to that.
-fn widths(tile: SumTile, positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let width = tile.width();
+/// Tiles beside each other in a strip of so many rows: with AVX2 more than one gained nothing.
+fn tiles(tile: SumTile, depth: usize) -> usize {
+    match tile.vector {
+        LONGEST => (cached(tile) / (depth * tile.width()).max(1)).clamp(1, TILES),
+        _ => 1,
+    }
+}
+
+/// The strips of some positions, so many each. One or two beyond the last whole strip belong to that.
+fn widths(width: usize, positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let Range { start, end } = positions;
     let count = match (end - start) % width {
         1..=ALONE if end - start > width => (end - start) / width,
@@ -90,7 +99,7 @@ pub(crate) fn pays(tile: SumTile, planes: &Planes, panels: usize, depth: usize) 
     lines.dedup();
     // Bytes of cache lines that a tap reads: those that hold a tile's positions, shared by the taps of one line.
     let touched = (tile.width() * 4 + CACHE_LINE) * lines.len() / taps;
-    let crowded = touched > tile.width() * 4 && depth * touched > FIRST_CACHE;
+    let crowded = touched > tile.width() * 4 && depth * touched * tiles(tile, depth) > FIRST_CACHE;
     let far = depth / taps * planes.phases() * (planes.plane * 4).min(4096) > PAGES * 4096;
     let reading = if crowded || far { product / 12 } else { 0 };
     let copy = 9 + 3 * (tile.width() / planes.lines.line.min(tile.width()));
@@ -121,9 +130,9 @@ pub(crate) struct Strips<'a> {
 impl Strips<'_> {
     pub(crate) fn compute(self) {
         let (depth, last) = (self.taps.len(), self.taps.iter().fold(0, |last, &tap| last.max(tap)));
-        let &StripTaps { tile, taps: ref strip_taps, fetched } = self.strip_taps;
+        let &StripTaps { tile, width, taps: ref strip_taps, fetched } = self.strip_taps;
         let mut runs = [Run { from: 0, to: 0, len: 0 }; RUNS];
-        let mut strips = widths(tile, self.columns.clone()).peekable();
+        let mut strips = widths(width, self.columns.clone()).peekable();
         while let Some(strip) = strips.next() {
             let next = strips.peek().filter(|_| fetched).map(|next| {
                 let positions = self.from.position_of(next.start)..self.from.position_of(next.end - 1) + 1;
@@ -221,15 +230,14 @@ mod tests {
 
     #[test]
     fn strips_are_all_positions() {
-        for vector in [4, 8, 16] {
-            let tile = SumTile { rows: 8, vector };
-            for count in 0..200 {
-                let strips: Vec<_> = widths(tile, 5..5 + count).collect();
+        for width in [12, 24, 48, 96, 384] {
+            for count in 0..800 {
+                let strips: Vec<_> = widths(width, 5..5 + count).collect();
                 assert_eq!(
                     strips.iter().cloned().flatten().collect::<Vec<_>>(),
                     (5..5 + count).collect::<Vec<_>>()
                 );
-                assert!(strips.iter().all(|strip| strip.len() <= tile.width() + ALONE && !strip.is_empty()));
+                assert!(strips.iter().all(|strip| strip.len() <= width + ALONE && !strip.is_empty()));
             }
         }
     }
