@@ -3493,9 +3493,9 @@ func SessionDevice(session unsafe.Pointer, out *unsafe.Pointer) error {
 // stream has come past the copy. `stream`: the address of a `hipStream_t` (`CUstream` on the nvidia platform) of the
 // tensors' device, such as `rukh_stream_address` gives; 0 for the default stream. `out`: may be NULL; receives a
 // completion that keeps both values until the copy is done, and that the caller destroys; NULL on failure. `error`:
-// may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ, or for a stream of
-// another device or one that is being captured while `out` is given; `RUKH_ERROR_UNSUPPORTED` for tensors of two GPUs;
-// `RUKH_ERROR_DEVICE`, and the handle errors.
+// may be NULL. Threads: any. Errors: `RUKH_ERROR_INVALID_ARGUMENT` when types or shapes differ, for a stream of another
+// device (not told while it is being captured), or for one that is being captured while `out` is given;
+// `RUKH_ERROR_UNSUPPORTED` for tensors of two GPUs; `RUKH_ERROR_DEVICE`, and the handle errors.
 //
 // Since 0.1.1.
 func ValueCopyQueued(from unsafe.Pointer, to unsafe.Pointer, stream uint64, out *unsafe.Pointer) error {
