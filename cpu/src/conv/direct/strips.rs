@@ -1,5 +1,5 @@
-//! Products with a right operand that is copied for the positions of a tile at a time, or of several: strips of these, of which each row follows
-//! the one before. Where it lies, rows are apart and begin anywhere: a step of a tile of 4 × 24 reads its 96 bytes from three
+//! Products with a right operand that is copied for the positions of a tile at a time, or of several: strips of these, of
+//! which each row follows the one before. Where it lies, rows are apart and begin anywhere: a step of a tile of 4 × 24 reads its 96 bytes from three
 //! cache lines rather than one and a half, which come from the second cache where there are many rows, or from as many
 //! pages; and between the lines of a copy with padding are gaps, which are computed like outputs. With tiles of 8 × 48 1.04
 //! to 1.3 times as fast where `pays` says so, and 0.5 to 1.0 times elsewhere.
