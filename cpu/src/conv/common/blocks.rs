@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::conv::common::partition::vectors;
 use crate::loops::simd::vector_len;
 use crate::threads::Pool;
 
@@ -9,6 +10,13 @@ use crate::threads::Pool;
 pub(crate) const GRAIN: usize = 1 << 18;
 /// Elements of the weight that stay in a processor's own cache beside what they are multiplied with.
 pub(crate) const CACHED: usize = 48 * 1024;
+
+/// Blocks of a thread, at most: so that an uneven start or a busy core evens out.
+const BLOCKS_OF_THREAD: usize = 4;
+/// What copying a strip takes, in products of a panel with it.
+const COPY: f64 = 1.0;
+/// The part of a block for which one thread waits for another.
+const LATE: f64 = 0.2;
 
 /// How a product is cut into blocks, each for one thread: so many by rows of a group and by positions.
 #[derive(Clone, Copy)]
@@ -51,6 +59,49 @@ impl Blocks {
         residual: bool,
     ) -> Self {
         Self::cut(unit, shape, positions, threads, residual, true)
+    }
+
+    /// The same where each block copies a strip for as many positions as a tile has, which takes as long as a panel's
+    /// product with it or two: the blocks with which all threads are done first.
+    pub(crate) fn of_copies(
+        unit: usize,
+        shape: [usize; 3],
+        positions: usize,
+        threads: usize,
+        residual: bool,
+    ) -> Self {
+        let [groups, m, k] = shape;
+        let most =
+            |each: usize| (groups * m * positions * k / GRAIN).clamp(1, each * threads).div_ceil(groups);
+        let (wanted, least) = (most(BLOCKS_OF_THREAD), if threads == 1 { 1 } else { most(1) });
+        let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
+        let by_rows = Self::cut(unit, shape, positions, threads, residual, true).by_rows;
+        let counts = (1..=wanted.min(panels))
+            .flat_map(|rows| (1..=wanted.min(tiles)).map(move |columns| (rows, columns)));
+        let fits = |&(rows, columns): &(usize, usize)| (least..=wanted).contains(&(rows * columns));
+        let all = counts.filter(fits).map(|(rows, columns)| Blocks { rows, columns, unit, by_rows });
+        let time = |blocks: &Blocks| {
+            let count = groups * blocks.rows * blocks.columns;
+            // A thread that is late holds the others up for a part of a block.
+            blocks.longest(shape, positions, threads) * (1.0 + LATE * threads as f64 / count as f64)
+        };
+        let best = all.map(|blocks| (time(&blocks), blocks)).min_by(|a, b| a.0.total_cmp(&b.0));
+        best.map_or(Blocks { rows: 1, columns: 1, unit, by_rows }, |(_, blocks)| blocks)
+    }
+
+    /// What the thread with the most to do takes, where blocks are shared out evenly: in products of a panel with a vector of
+    /// positions.
+    fn longest(&self, shape: [usize; 3], positions: usize, threads: usize) -> f64 {
+        let of_block = |at: At| {
+            let panels = at.rows.len().div_ceil(self.unit) as f64;
+            vectors(at.columns.len(), vector_len()) as f64 * (panels + COPY)
+        };
+        let count = shape[0] * self.rows * self.columns;
+        let cut = |thread: usize| count * thread / threads;
+        let of_thread = |thread: usize| -> f64 {
+            (cut(thread)..cut(thread + 1)).map(|i| of_block(self.at(shape, positions, i))).sum()
+        };
+        (0..threads).map(of_thread).fold(0.0, f64::max)
     }
 
     /// Enough blocks for all threads; of strips by positions first.

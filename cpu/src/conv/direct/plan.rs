@@ -61,7 +61,7 @@ impl DirectPlan {
             let strips = in_strips(&planes).then(|| Arc::new(StripTaps::new(tile, k, outputs, &planes)));
             let blocks = match strips {
                 // Each block copies the strips that it reads.
-                Some(_) => Blocks::of_strips(unit, shape, outputs, threads, residual),
+                Some(_) => Blocks::of_copies(unit, shape, outputs, threads, residual),
                 None => Blocks::new(unit, shape, planes.positions, threads, residual),
             };
             LinesPlan { blocks, strips, planes, taps, skipped: 0, before: 0 }
