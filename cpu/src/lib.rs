@@ -31,7 +31,7 @@ use rukh_core::{graph, ops, provider, tensor, threads};
 pub use evaluate::{evaluate, run_kernel};
 pub use facts::{fact_of, known_shape};
 pub use kernel::{CpuKernel, Kernel, KernelContext, Prepared};
-pub use registry::{blocks_channels, build};
+pub use registry::{blocks_channels, build, pairs_convolutions};
 
 pub use registry::names;
 

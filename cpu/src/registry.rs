@@ -28,6 +28,15 @@ pub fn blocks_channels(ty: ElementType) -> bool {
     }
 }
 
+/// Whether a pointwise and a depthwise convolution of this type are faster as one.
+pub fn pairs_convolutions(ty: ElementType) -> bool {
+    match ty {
+        ElementType::F32 => true,
+        ElementType::BF16 => conv::pairs_halves(),
+        _ => false,
+    }
+}
+
 /// Domain and name of each operator that has a kernel.
 pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     entries().map(|entry| (entry.domain, entry.name))

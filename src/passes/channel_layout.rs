@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::graph::{Attribute, Graph, Node, NodeId, OpName, ValueId};
 use crate::ops;
 use crate::ops::channel_blocked::channels_of_block;
-use crate::ops::conv::{self, Conv};
+use crate::ops::conv::{self, Conv, ConvPair};
 use crate::ops::pool::{GlobalPool, Pool, Reduction};
 use crate::ops::qlinear::pool::{MeanAxes, QLinearMean};
 use crate::ops::qlinear::{self, QuantizedConv};
@@ -44,11 +44,12 @@ pub(crate) fn channel_layout(graph: &mut Graph, target: &dyn Target) -> Result<(
 
 /// What a node can do with channel-blocked values.
 enum Role {
-    /// Takes them as its image, and gives them, with a residual (at this input) that is channel-blocked then.
+    /// Takes them as its image, and gives them, with a residual, at this input if there can be one, that is channel-blocked
+    /// then.
     Convolution {
         takes: bool,
         gives: bool,
-        residual: usize,
+        residual: Option<usize>,
     },
     /// Takes one and gives one.
     Maximum,
@@ -76,6 +77,13 @@ impl Role {
             return Some(Role::Mean);
         }
         let constant = |i: usize| graph.value((*node.inputs.get(i)?)?).constant.as_ref();
+        let whole_blocks = |channels: usize| channels > 0 && channels.is_multiple_of(count);
+        if let Some(pair) = op.downcast::<ConvPair>().filter(|pair| pair.second.channel_blocked == [false; 2])
+        {
+            let takes = constant(1)?.shape().get(1).is_some_and(|&channels| whole_blocks(channels));
+            let gives = whole_blocks(pair.second.group);
+            return Some(Role::Convolution { takes, gives, residual: None });
+        }
         let (weight, group, residual) = match (op.downcast::<QuantizedConv>(), op.downcast::<Conv>()) {
             (Some(conv), _)
                 if conv.requantized && !conv.channels_last && conv.channel_blocked == [false; 2] =>
@@ -90,12 +98,11 @@ impl Role {
             _ => return None,
         };
         let (&[m, channels, ..], rank) = (weight.shape(), weight.shape().len()) else { return None };
-        let whole_blocks = |channels: usize| channels > 0 && channels.is_multiple_of(count);
         let by_channel = group > 1 && channels == 1;
         (rank <= 4 && !by_channel).then_some(Role::Convolution {
             takes: whole_blocks(channels),
             gives: whole_blocks(m / group),
-            residual,
+            residual: Some(residual),
         })
     }
 }
@@ -119,14 +126,15 @@ fn channel_blocked_values(graph: &Graph, roles: &[(NodeId, Role)]) -> HashSet<Va
                 (node.outputs.first().copied().flatten(), |i: usize| node.inputs.get(i).copied().flatten());
             let gives = match role {
                 Role::Convolution { residual, .. } => {
-                    given(*residual).is_none() || channel_blocked(given(*residual))
+                    let residual = residual.and_then(given);
+                    residual.is_none() || channel_blocked(residual)
                 }
                 Role::Maximum => channel_blocked(given(0)),
                 _ => false,
             };
             let takes = |i: usize| match *role {
                 Role::Convolution { takes, residual, .. } => {
-                    (takes && i == 0) || (i == residual && channel_blocked(made))
+                    (takes && i == 0) || (Some(i) == residual && channel_blocked(made))
                 }
                 Role::Maximum => i == 0 && channel_blocked(made),
                 Role::Mean => i == 0,
@@ -301,6 +309,37 @@ mod tests {
                 "c: bfloat16[n, 3, 7, 7, 2] = rukh.FusedConv<channel_blocked_input=1, channel_blocked_output=1>(b, w2, _, b)",
                 "d: bfloat16[n, 6, 1, 1] = rukh.GlobalAveragePool(c)",
                 "return d",
+            ],
+        );
+    }
+
+    #[test]
+    fn pairs_of_convolutions() {
+        let to = [("to", Attribute::Int(16))];
+        let window = [("kernel_shape", ints(&[3, 3])), ("group", Attribute::Int(6))];
+        let weight = |count: usize| vec![bf16::from_f32(0.5); count];
+        let graph = laid_out(
+            GraphBuilder::new()
+                .input("x", &["n", "3", "8", "8"])
+                .constant("w1", &[4, 3, 1, 1], &weight(12))
+                .constant("w2", &[6, 4, 1, 1], &weight(24))
+                .constant("w3", &[6, 1, 3, 3], &weight(54))
+                .constant("w4", &[5, 6, 1, 1], &weight(30))
+                .node_with("Cast", &to, &["x"], &["h"])
+                .node("Conv", &["h", "w1"], &["a"])
+                .node_with("rukh.ConvPair", &window, &["a", "w2", "", "w3"], &["b"])
+                .node("Conv", &["b", "w4"], &["c"])
+                .output("c"),
+        );
+        assert_lines(
+            &graph,
+            &[
+                "h: bfloat16[n, 3, 8, 8] = Cast<to=16>(x)",
+                "a: bfloat16[n, 2, 8, 8, 2] = rukh.FusedConv<channel_blocked_output=1>(h, w1)",
+                "b: bfloat16[n, 3, 6, 6, 2] = rukh.ConvPair<kernel_shape=[3, 3], group=6, channel_blocked_input=1, \
+                 channel_blocked_output=1>(a, w2, _, w3)",
+                "c: bfloat16[n, 5, 6, 6] = rukh.FusedConv<channel_blocked_input=1>(b, w4)",
+                "return c",
             ],
         );
     }

@@ -254,4 +254,8 @@ impl Target for NodesOf<'_> {
     fn keeps_floats(&self) -> bool {
         self.precision == ElementType::F32
     }
+
+    fn pairs_convolutions(&self) -> bool {
+        self.keeps_floats() || !self.on_device && cpu::pairs_convolutions(self.precision)
+    }
 }

@@ -68,7 +68,7 @@ pub fn infer_global_channel_blocked(cx: &mut Infer<'_>) -> Result<(), OpError> {
 }
 
 /// The shape `[batch, channels, spatial…]` of input 0, which is channel-blocked; `None` while a rank or type is unknown.
-fn channel_blocked_image_shape(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpError> {
+pub fn channel_blocked_image_shape(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpError> {
     let (Some(x), Some(count)) = (cx.shape(0), count(cx)?) else { return Ok(None) };
     let [batch, blocks, space @ .., block] = x else { return Err(channel_blocked_rank_error(cx, x)) };
     if space.is_empty() {
@@ -76,6 +76,20 @@ fn channel_blocked_image_shape(cx: &Infer<'_>) -> Result<Option<Vec<Dim>>, OpErr
     }
     cx.equal(0, "its last dimension, the channels of a block", &count, block)?;
     Ok(Some([&[batch.clone(), blocks.mul(&count)], space].concat()))
+}
+
+/// The shape of an image with its channels in blocks, as many as those of input 0 have.
+pub fn into_blocks(cx: &Infer<'_>, mut shape: Vec<Dim>) -> Result<Vec<Dim>, OpError> {
+    if let Some(count) = count(cx)? {
+        let blocks = shape[1].floor_div(&count);
+        if shape[1].known().is_none() || blocks.mul(&count) != shape[1] {
+            let reason = format!("there are {} channels; allowed are multiples of {count}", shape[1]);
+            return Err(OpError::attribute("channel_blocked_output", reason));
+        }
+        shape[1] = blocks;
+        shape.push(count);
+    }
+    Ok(shape)
 }
 
 fn channel_blocked_rank_error(cx: &Infer<'_>, x: &[Dim]) -> OpError {

@@ -49,7 +49,7 @@ pub(crate) fn build_channel_blocked(node: &NodeContext<'_>) -> Result<CpuKernel,
 
 /// ConvPair.
 pub(crate) fn build_pair(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    first(&[pair::build], node)
+    first(&[pair::build, pair::build_of_halves], node)
 }
 
 fn first(algorithms: &[Build], node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

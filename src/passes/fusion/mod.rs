@@ -82,6 +82,11 @@ pub(crate) trait Target {
 
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;
+
+    /// Whether a pointwise and a depthwise convolution are faster as one, in the precision of the model's floats.
+    fn pairs_convolutions(&self) -> bool {
+        self.keeps_floats()
+    }
 }
 
 /// Looks for its pattern with the node as the last one; tells whether it replaced it.

@@ -11,7 +11,7 @@ use super::rewriter::Rewriter;
 
 /// `depthwise(activation(pointwise(x)))`
 pub(super) fn depthwise(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
-    if !rw.keeps_floats() {
+    if !rw.pairs_convolutions() {
         return None;
     }
     let mut second = convolution(rw, root)?;

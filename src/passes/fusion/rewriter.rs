@@ -26,9 +26,9 @@ impl<'a> Rewriter<'a> {
         Rewriter { graph, target, evaluate, producers, uses, unknowns: Unknowns::apart() }
     }
 
-    /// Whether what is computed in `f32` stays in `f32`.
-    pub(super) fn keeps_floats(&self) -> bool {
-        self.target.keeps_floats()
+    /// Whether a pointwise and a depthwise convolution are faster as one.
+    pub(super) fn pairs_convolutions(&self) -> bool {
+        self.target.pairs_convolutions()
     }
 
     pub(super) fn copies_packs(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A network of convolutions in 8 bits or bfloat16 gives the same whether its images are channel-blocked or not.
 
 use super::*;
-use crate::model::testing::{floats, int_list, raw};
+use crate::model::testing::{floats, int, int_list, raw};
 use crate::session::options::Optimization;
 use crate::tensor::ElementType::{BF16, F32, I8, U8};
 
@@ -75,18 +75,26 @@ fn floats_network() -> ModelBuilder {
     };
     let (pads, strides) = ([int_list("pads", &[1; 4])], [int_list("strides", &[2; 2])]);
     let window = [&[int_list("kernel_shape", &[3, 3])], &strides[..], &pads[..]].concat();
+    let depthwise = [int("group", 24), pads[0].clone()];
     ModelBuilder::new()
         .input("x", F32, &["n", "3", "height", "width"])
         .initializer(weight("w1", [8, 3, 3, 3]))
         .initializer(weight("w2", [8, 8, 3, 3]))
-        .initializer(weight("w3", [16, 8, 1, 1]))
+        .initializer(weight("w3", [16, 24, 1, 1]))
+        .initializer(weight("w4", [24, 8, 1, 1]))
+        .initializer(weight("w5", [24, 1, 3, 3]))
         .node_with("Conv", &pads, &["x", "w1"], &["a"])
         .node("Relu", &["a"], &["b"])
         .node_with("MaxPool", &window, &["b"], &["c"])
         .node_with("Conv", &pads, &["c", "w2"], &["d"])
         .node("Add", &["d", "c"], &["e"])
         .node("Relu", &["e"], &["f"])
-        .node_with("Conv", &strides, &["f", "w3"], &["g"])
+        // A pair.
+        .node("Conv", &["f", "w4"], &["p"])
+        .node("HardSwish", &["p"], &["q"])
+        .node_with("Conv", &depthwise, &["q", "w5"], &["r"])
+        .node("Relu", &["r"], &["s"])
+        .node_with("Conv", &strides, &["s", "w3"], &["g"])
         .node("GlobalAveragePool", &["g"], &["y"])
         .output("y")
 }

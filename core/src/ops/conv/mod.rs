@@ -10,7 +10,9 @@ use crate::graph::Dim;
 use crate::tensor::ElementType;
 
 use super::activation::Activation;
-use super::channel_blocked::{channel_blocked_conv_shape, read_channel_blocked};
+use super::channel_blocked::{
+    channel_blocked_conv_shape, channel_blocked_image_shape, into_blocks, read_channel_blocked,
+};
 use super::window::{Window, check_weight_rank};
 use super::{Declaration, Infer, OpError, Operator, Types};
 use shape::{conv_shape, infer_conv};
@@ -87,16 +89,19 @@ impl ConvPair {
             return Err(OpError::attribute("kernel_shape", reason));
         }
         let first = Activation::read_from(a, ["first_activation", "first_activation_params"])?;
-        Ok(Arc::new(ConvPair {
-            first,
-            second: Conv { window, group, activation, channel_blocked: [false; 2] },
-        }))
+        let channel_blocked = read_channel_blocked(a)?;
+        Ok(Arc::new(ConvPair { first, second: Conv { window, group, activation, channel_blocked } }))
     }
 }
 
 impl Operator for ConvPair {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
-        let (Some(x), Some(w)) = (cx.shape_of_rank(0, 4)?, cx.shape_of_rank(1, 4)?) else { return Ok(()) };
+        let [blocked_input, blocked_output] = self.second.channel_blocked;
+        let x = match blocked_input {
+            true => channel_blocked_image_shape(cx)?,
+            false => cx.shape_of_rank(0, 4)?.map(<[Dim]>::to_vec),
+        };
+        let (Some(x), Some(w)) = (x, cx.shape_of_rank(1, 4)?) else { return Ok(()) };
         cx.equal(1, "the channels of X that W1 takes", &x[1], &w[1])?;
         for kernel in &w[2..] {
             cx.equal(1, "the kernel of W1", &Dim::Known(1), kernel)?;
@@ -112,7 +117,10 @@ impl Operator for ConvPair {
                 cx.equal(bias, "its length", &group, &bias_shape[0])?;
             }
         }
-        let shape = conv_shape(&self.second.window, self.second.group, cx, &between, 3)?;
+        let mut shape = conv_shape(&self.second.window, self.second.group, cx, &between, 3)?;
+        if blocked_output {
+            shape = into_blocks(cx, shape)?;
+        }
         cx.set_shape(0, shape);
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::ops::window::Geometry;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
 use super::nchw8c::{self, Nchw8c, Nchw8cOutputs};
-use super::nchw16c::{Nchw16c, Nchw16cElement, Nchw16cImages, nchw16c_kernels};
+use super::nchw16c::{self, Nchw16c, Nchw16cElement, Nchw16cOutputs, nchw16c_kernels};
 
 /// Makes the kernel of a node; `None` for other convolutions than depthwise ones of such images.
 pub(crate) fn build<T: Depthwise>(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
@@ -123,9 +123,12 @@ impl<T: Depthwise> DepthwiseConv<T> {
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return };
         let bias = inputs.get(2).copied().flatten().map(|input| input.slice::<T>());
         let (images, channels, activation) = (x.shape()[0], x.shape()[1], self.op.activation);
-        let (x, out) = (x.slice::<T>(), Parts::new(y.slice::<T>()));
-        let images = Nchw16cImages { x, images, channels, kernels, bias, activation, out: &out };
-        way.convolve(cx.pool, &images);
+        let (area, width) = (x.shape()[2..].iter().product(), *x.shape().last().unwrap_or(&1));
+        let planes = nchw16c::Planes { x: x.slice::<T>(), channels, area, width };
+        let out = &Parts::new(y.slice::<T>());
+        let blocked = false;
+        let outputs = Nchw16cOutputs { images, channels, kernels, bias, activation, blocked, out };
+        way.convolve(cx.pool, &planes, 1, &outputs);
     }
 }
 

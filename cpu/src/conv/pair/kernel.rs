@@ -9,7 +9,7 @@ use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::Lines;
 use crate::conv::common::partition::Part;
 use crate::conv::depthwise::nchw8c::{self, Nchw8c, Nchw8cOutputs};
-use crate::conv::depthwise::nchw16c::{Nchw16c, Nchw16cImages, nchw16c_kernels};
+use crate::conv::depthwise::nchw16c::{Nchw16c, Nchw16cElement, Nchw16cOutputs, nchw16c_kernels};
 use crate::conv::depthwise::plane::{OutputPlanes, PlaneLayout};
 use crate::conv::direct::panels::{Panels, panel_rows};
 use crate::conv::direct::products::Products;
@@ -48,6 +48,7 @@ struct PairWeights {
 enum State {
     /// With channels in lanes from the product on: nothing is transposed in between.
     Nchw8c(Nchw8c),
+    Nchw16c(Nchw16c),
     Planes(PlanesState),
 }
 
@@ -65,23 +66,18 @@ struct PlanesState {
 
 /// Some lines of the output.
 struct Band {
-    way: Way,
+    layout: PlaneLayout,
     /// What they read of the image, and how many outputs of a channel come before them.
     positions: Range<usize>,
     before: usize,
-}
-
-/// How a channel is read.
-enum Way {
-    Nchw16c(Nchw16c),
-    Lines(PlaneLayout),
 }
 
 impl PairWeights {
     fn new([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> Self {
         let (m, k) = (w1.shape()[0], w1.shape()[1]);
         let taps = w2.shape()[2..].iter().product();
-        let rows = if nchw8c::available() { VECTOR } else { panel_rows() };
+        let in_lanes = nchw8c::available() || <f32 as Nchw16cElement>::available();
+        let rows = if in_lanes { VECTOR } else { panel_rows() };
         PairWeights {
             panels: Panels::new(w1.slice::<f32>(), rows, 1, m, k, packing),
             nchw16c: nchw16c_kernels(w2.slice::<f32>(), taps),
@@ -109,20 +105,21 @@ impl PairConv {
         if nchw8c::available() {
             return Nchw8c::new(g, self.op.second.group, images, self.threads).map(State::Nchw8c);
         }
+        if <f32 as Nchw16cElement>::available() && !g.output.contains(&0) {
+            return Nchw16c::of_any_lines(g).map(State::Nchw16c);
+        }
         self.planes(g, images, channels).map(State::Planes)
     }
 
     fn planes(&self, g: &Geometry, images: usize, channels: usize) -> Option<PlanesState> {
         let (area, columns) = (g.input.iter().product::<usize>(), g.output.iter().product());
         let taps = (0..channels).map(|c| c * area).collect();
-        let bands = match Nchw16c::new::<f32>(g) {
-            Some(nchw16c) => vec![Band { way: Way::Nchw16c(nchw16c), positions: 0..area, before: 0 }],
-            None => self.bands(g, images)?,
-        };
+        let bands = self.bands(g, images)?;
         let longest = bands.iter().map(|band| band.positions.len()).max().unwrap_or(0);
         // Several blocks for each thread.
-        let most = self.op.second.group.div_ceil(4 * self.threads).next_multiple_of(VECTOR);
-        let rows = (ELEMENTS / longest.max(1) / VECTOR * VECTOR).clamp(VECTOR, most);
+        let most = self.op.second.group.div_ceil(4 * self.threads).div_ceil(VECTOR);
+        let most = (ELEMENTS / longest.max(1) / VECTOR).clamp(1, most);
+        let rows = even(self.op.second.group.div_ceil(VECTOR), self.threads, most) * VECTOR;
         Some(PlanesState { area, columns, taps, bands, longest, rows })
     }
 
@@ -142,7 +139,7 @@ impl PairConv {
             let Part { geometry, skipped, before } =
                 Part::new(g, lines * i / count..lines * (i + 1) / count)?;
             let positions = skipped..skipped + geometry.input.iter().product::<usize>();
-            Some(Band { way: Way::Lines(PlaneLayout::new(&geometry)?), positions, before })
+            Some(Band { layout: PlaneLayout::new(&geometry)?, positions, before })
         };
         (0..count).map(band).collect()
     }
@@ -188,8 +185,8 @@ impl Kernel for PairConv {
         let (shape, op, kernels) = (x.shape(), &self.op, w2.slice::<f32>());
         let x = x.slice::<f32>();
         match cx.state::<State>() {
-            State::Nchw8c(way) => in_lanes(cx, op, weights, way, (x, shape), bias, out),
             State::Planes(state) => Pair { op, weights, kernels, bias, state, x, out }.convolve(cx, shape[0]),
+            state => in_lanes(cx, op, weights, state, (x, shape), bias, out),
         }
         if cx.cancelled() { Err(OpError::Cancelled) } else { Ok(()) }
     }
@@ -199,13 +196,23 @@ impl Kernel for PairConv {
     }
 }
 
+/// How many vectors of channels a block has, `most` or fewer: the most for which the thread with the most blocks has least.
+fn even(vectors: usize, threads: usize, most: usize) -> usize {
+    let longest = |each: &usize| {
+        let blocks = vectors.div_ceil(*each);
+        let cut = |thread: usize| (blocks * thread / threads * each).min(vectors);
+        (0..threads).map(|thread| cut(thread + 1) - cut(thread)).max()
+    };
+    (1..=most).rev().min_by_key(longest).unwrap_or(1)
+}
+
 /// Both with channels in lanes.
 #[cfg(target_arch = "x86_64")]
 fn in_lanes(
     cx: &KernelContext<'_>,
     op: &ConvPair,
     weights: &PairWeights,
-    way: &Nchw8c,
+    state: &State,
     (x, shape): (&[f32], &[usize]),
     bias: [Option<&[f32]>; 2],
     out: &Parts<'_, f32>,
@@ -213,10 +220,22 @@ fn in_lanes(
     let (images, channels, width) = (shape[0], shape[1], shape[3]);
     let PairWeights { panels, nchw16c: kernels } = weights;
     let (area, activation) = (shape[2] * width, op.first);
-    let product = Product { x, channels, area, width, panels, bias: bias[0], activation };
-    let (bias, activation) = (bias[1], op.second.activation);
-    let outputs = Nchw8cOutputs { images, channels: op.second.group, kernels, bias, activation, out };
-    way.convolve(cx.pool, &product, channels, &outputs);
+    let (panels, [bias, second]) = (panels.from(0, 0), bias);
+    let product = Product { x, channels, area, width, panels, bias, activation };
+    let (bias, activation, outputs) = (second, op.second.activation, op.second.group);
+    match state {
+        State::Nchw8c(way) => {
+            let outputs = Nchw8cOutputs { images, channels: outputs, kernels, bias, activation, out };
+            way.convolve(cx.pool, &product, channels, &outputs);
+        }
+        State::Nchw16c(way) => {
+            let blocked = false;
+            let outputs =
+                Nchw16cOutputs { images, channels: outputs, kernels, bias, activation, blocked, out };
+            way.convolve(cx.pool, &product, channels, &outputs);
+        }
+        State::Planes(_) => {}
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -224,12 +243,12 @@ fn in_lanes(
     _: &KernelContext<'_>,
     _: &ConvPair,
     _: &PairWeights,
-    _: &Nchw8c,
+    _: &State,
     _: (&[f32], &[usize]),
     _: [Option<&[f32]>; 2],
     _: &Parts<'_, f32>,
 ) {
-    unreachable!("`nchw8c::available` tells that there are no such vectors");
+    unreachable!("there are no such vectors");
 }
 
 /// One run.
@@ -248,21 +267,14 @@ impl Pair<'_> {
     fn convolve(&self, cx: &KernelContext<'_>, images: usize) {
         let &PlanesState { ref taps, ref bands, longest, rows, .. } = self.state;
         let blocks = self.op.second.group.div_ceil(rows);
-        let (mut zeros, mut nchw16c) = (0, [0, 0]);
-        for band in bands {
-            match &band.way {
-                Way::Lines(layout) => zeros = zeros.max(layout.scratch_len()),
-                Way::Nchw16c(way) => nchw16c = way.scratch_lens(),
-            }
-        }
-        let column = Products::scratch_len(&self.weights.panels);
-        let lengths = [rows * longest, column, zeros, nchw16c[0], nchw16c[1]];
+        let zeros = bands.iter().map(|band| band.layout.scratch_len()).max().unwrap_or(0);
+        let lengths = [rows * longest, Products::scratch_len(&self.weights.panels), zeros];
         let work = rows * longest * (taps.len() + 4 * self.taps());
         cx.pool.split(images * bands.len() * blocks, GRAIN.div_ceil(work.max(1)), |range| {
-            with_scratch(lengths, |[between, column, zeros, image, sums]: [&mut [f32]; 5]| {
+            with_scratch(lengths, |[between, column, zeros]: [&mut [f32]; 3]| {
                 for i in range.take_while(|_| !cx.cancelled()) {
                     let at = (i / blocks / bands.len(), &bands[i / blocks % bands.len()], i % blocks);
-                    self.block(at, between, column, zeros, [&mut *image, &mut *sums]);
+                    self.block(at, between, column, zeros);
                 }
             });
         });
@@ -280,10 +292,9 @@ impl Pair<'_> {
         between: &mut [f32],
         column: &mut [f32],
         zeros: &mut [f32],
-        nchw16c_scratch: [&mut [f32]; 2],
     ) {
         let &PlanesState { area, columns, ref taps, rows, .. } = self.state;
-        let (Band { way, positions, before }, m) = (band, self.op.second.group);
+        let (Band { layout, positions, before }, m) = (band, self.op.second.group);
         let (rows, count) = (block * rows..((block + 1) * rows).min(m), positions.len());
         let between = &mut between[..rows.len() * count];
         let bias = self.bias.map(|bias| bias.map(|bias| &bias[rows.clone()]));
@@ -311,35 +322,17 @@ impl Pair<'_> {
         first.widest();
         let (between, activation) = (&*between, self.op.second.activation);
         let start = (image * m + rows.start) * columns;
-        match way {
-            Way::Lines(layout) => {
-                let (out, start) = (self.out, start + before);
-                let second = OutputPlanes {
-                    layout,
-                    images: between,
-                    kernels: &self.kernels[rows.start * self.taps()..rows.end * self.taps()],
-                    channels: rows.len(),
-                    multiplier: 1,
-                    outputs: 0..rows.len(),
-                    scratch: &mut zeros[..layout.scratch_len()],
-                    epilogue: F32Epilogue { bias: bias[1], residual: None, activation, out, start, columns },
-                };
-                second.widest();
-            }
-            Way::Nchw16c(nchw16c) => {
-                // SAFETY: each channel is computed once.
-                let out = unsafe { self.out.get(start..start + rows.len() * columns) };
-                let channels = Nchw16cImages {
-                    x: between,
-                    images: 1,
-                    channels: rows.len(),
-                    kernels: &self.weights.nchw16c[rows.start * self.taps()..],
-                    bias: bias[1],
-                    activation,
-                    out: &Parts::new(out),
-                };
-                nchw16c.blocks(&channels, 0..rows.len().div_ceil(VECTOR), nchw16c_scratch);
-            }
-        }
+        let (out, start) = (self.out, start + before);
+        let second = OutputPlanes {
+            layout,
+            images: between,
+            kernels: &self.kernels[rows.start * self.taps()..rows.end * self.taps()],
+            channels: rows.len(),
+            multiplier: 1,
+            outputs: 0..rows.len(),
+            scratch: &mut zeros[..layout.scratch_len()],
+            epilogue: F32Epilogue { bias: bias[1], residual: None, activation, out, start, columns },
+        };
+        second.widest();
     }
 }

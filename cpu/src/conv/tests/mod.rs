@@ -1,6 +1,7 @@
 mod channel_blocked;
 mod instruction_sets;
 mod lanes;
+mod pairs;
 mod strips;
 
 use crate::graph::Attribute;
@@ -323,74 +324,5 @@ fn three_by_three_with_a_residual() {
             (shape, whole(&y))
         };
         assert!(run(&[1]) == run(&[]), "{x:?} {w:?}");
-    }
-}
-
-#[test]
-fn a_pair_is_two_convolutions() {
-    let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
-    for (x, m, kernel, stride, pads) in [
-        ([1, 5, 9, 11], 20, 3, 1, [1, 1, 1, 1]),
-        ([2, 3, 7, 6], 33, 5, 1, [2, 2, 2, 2]),
-        ([3, 4, 14, 14], 17, 5, 2, [1, 2, 2, 1]),
-        ([1, 2, 75, 70], 40, 3, 2, [0, 0, 1, 1]),
-        ([2, 3, 50, 90], 18, 3, 1, [1, 1, 1, 1]),
-        ([1, 2, 3, 1400], 5, 3, 1, [1, 1, 1, 1]),
-        ([1, 2, 40, 300], 5, 5, 2, [2, 2, 2, 2]),
-        ([1, 2, 0, 4], 5, 3, 1, [2, 1, 2, 1]),
-        ([0, 2, 8, 4], 5, 3, 1, [1, 1, 1, 1]),
-    ] {
-        let tensor = |shape: &[usize]| t(shape, &ramp::<f32>(shape.iter().product()));
-        let (w1, w2, bias) = (tensor(&[m, x[1], 1, 1]), tensor(&[m, 1, kernel, kernel]), tensor(&[m]));
-        // One that vectors have a form for, and one that they have not.
-        let function = |name, params| match m % 2 {
-            0 => vec![(name, Attribute::String(b"Relu".to_vec()))],
-            _ => vec![
-                (name, Attribute::String(b"Affine".to_vec())),
-                (params, Attribute::Floats(vec![2.0, 1.0])),
-            ],
-        };
-        let window = [
-            ("kernel_shape", ints(&[kernel as i64; 2])),
-            ("strides", ints(&[stride; 2])),
-            ("pads", ints(&pads)),
-            ("group", Attribute::Int(m as i64)),
-        ];
-        let conv = |x: Option<Value>, w: &Option<Value>, attributes: &[(&str, Attribute)]| {
-            let inputs = [x, w.clone(), bias.clone()];
-            run_constant("com.microsoft", "FusedConv", 1, attributes, &inputs, &[1], 1).unwrap().remove(0)
-        };
-        let between = conv(tensor(&x), &w1, &function("activation", "activation_params"));
-        let want = elements::<f32>(&conv(Some(between), &w2, &window));
-        let first = function("first_activation", "first_activation_params");
-        let attributes = [&window[..], &first].concat();
-        let inputs = [tensor(&x), w1, bias.clone(), w2, bias.clone()];
-        for constants in [&[][..], &[1, 3]] {
-            let out = run_constant("rukh", "ConvPair", 1, &attributes, &inputs, constants, 1).unwrap();
-            assert_eq!(elements::<f32>(&out[0]), want, "{x:?} {m} {kernel} {stride} {constants:?}");
-        }
-    }
-}
-
-#[test]
-fn pairs_that_are_not_allowed() {
-    let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
-    let tensor = |shape: &[usize]| t(shape, &ramp::<f32>(shape.iter().product()));
-    let error = |x: &[usize], w1: &[usize], w2: &[usize], group: i64, kernel: i64| {
-        let attributes = [("kernel_shape", ints(&[kernel; 2])), ("group", Attribute::Int(group))];
-        let inputs = [tensor(x), tensor(w1), None, tensor(w2)];
-        run_constant("rukh", "ConvPair", 1, &attributes, &inputs, &[], 1).unwrap_err().to_string()
-    };
-    for (x, w1, w2, group, kernel, want) in [
-        (&[1, 3, 8, 8][..], [4, 3, 1, 1], [4, 1, 2, 2], 4, 2, "allowed are kernels of 3 x 3"),
-        (&[1, 3, 8, 8], [4, 2, 1, 1], [4, 1, 3, 3], 4, 3, "input 1 (W1)"),
-        (&[1, 3, 8, 8], [4, 3, 1, 2], [4, 1, 3, 3], 4, 3, "the kernel of W1"),
-        (&[1, 3, 8, 8], [4, 3, 1, 1], [4, 2, 3, 3], 4, 3, "input 3 (W2)"),
-        (&[1, 3, 8, 8], [4, 3, 1, 1], [8, 1, 3, 3], 4, 3, "input 3 (W2)"),
-        (&[1, 3, 8], [4, 3, 1, 1], [4, 1, 3, 3], 4, 3, "its rank is 3; allowed is 4"),
-        (&[1, 0, 8, 8], [4, 0, 1, 1], [4, 1, 3, 3], 4, 3, "not convolved in pairs"),
-    ] {
-        let error = error(x, &w1, &w2, group, kernel);
-        assert!(error.contains(want), "{error}");
     }
 }

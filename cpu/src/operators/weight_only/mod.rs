@@ -6,6 +6,7 @@
 //! | weight | rows of A | by | reason |
 //! |---|---|---|---|
 //! | MatMulNBits, constant, without groups | up to 16 | `packed` | copied once into a layout for vectors, in large pages |
+//! | the same, where A may be rounded to bytes | any | `packed` | products of bytes take a third of the time |
 //! | MatMulNBits without groups | up to 16 | `dots` | unpacked in registers, where it lies |
 //! | other | up to 8 | `product` | each piece of a row is multiplied right after it was unpacked |
 //! | all | more | `many` | columns of the right operand of a product are unpacked at a time |
@@ -91,8 +92,8 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
         let bias = input(5).map(|bias| bias.slice::<T>());
         let (m, size) = (y.len() / self.op.n, (self.op.n, self.op.k));
         if let Some(packed) = &self.packed {
-            match m <= FEW_DOTS {
-                true => packed::few(cx, m, a.slice::<T>(), packed, bias, y.slice::<T>()),
+            match m <= FEW_DOTS || packed::in_bytes(&self.op) {
+                true => packed::rows(cx, m, a.slice::<T>(), packed, bias, y.slice::<T>()),
                 false => product(cx, size, a.slice::<T>(), packed, bias, y.slice::<T>()),
             }
             return Ok(());
@@ -121,8 +122,8 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
         let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
         let groups = inputs.get(4).is_some_and(Option::is_some);
         let scratch = match (arranges(m, groups), &self.packed) {
-            (true, Some(_)) => packed::scratch(&self.op, m),
-            (true, None) => m * arranged_size(&self.op) * size_of::<f32>(),
+            (few, Some(_)) if few || packed::in_bytes(&self.op) => packed::scratch(&self.op, m),
+            (true, _) => m * arranged_size(&self.op) * size_of::<f32>(),
             (false, _) => product_room::<T>(m, self.op.k),
         };
         Ok(Prepared { state: None, scratch })

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Nchw16c, Nchw16cElement, TRANSPOSED};
+use super::{Nchw16c, Nchw16cElement, Place, TRANSPOSED};
 use crate::conv::common::avx512::{Function, with_function};
 use crate::gemm::{Bf16Pair, DotGroup, VECTOR};
 use crate::isa::has_avx512;
@@ -91,25 +91,9 @@ impl Nchw16cElement for f32 {
         width <= 16 || taps > 25 || lanes.window.dilations != [1, 1]
     }
 
-    unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[f32]; VECTOR], image: &mut [f32]) {
-        // SAFETY: as the caller promises.
-        unsafe { lanes.load_avx512(from, image) };
-    }
-
-    unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
-        // SAFETY: as above.
-        unsafe { with_function!(activation, f => store(f, sums, count, to)) };
-    }
-}
-
-impl Nchw16c {
-    /// As `Nchw16cElement::load_transposed`.
-    ///
-    /// # Safety
-    /// The processor has AVX-512 F and BW.
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn load_avx512(&self, from: &[&[f32]; VECTOR], image: &mut [f32]) {
-        let mut positions = Positions::new(self, from, image);
+    unsafe fn load_transposed(from: &[&[f32]; VECTOR], to: Place<'_>) {
+        let mut positions = Positions::new(from, to);
         for start in (0..from[0].len()).step_by(VECTOR) {
             let part = (from[0].len() - start).min(VECTOR);
             let mask = (!0u32 >> (32 - part)) as u16;
@@ -126,6 +110,13 @@ impl Nchw16c {
             }
         }
     }
+
+    unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut f32; VECTOR]) {
+        // SAFETY: as above.
+        unsafe { with_function!(activation, f => store(f, sums, count, to)) };
+    }
+
+    unsafe fn store_blocked(_: Activation, _: &[f32], _: usize, _: [*mut f32; VECTOR]) {}
 }
 
 /// As `Nchw16cElement::store_transposed`.
@@ -162,8 +153,8 @@ impl Nchw16cElement for bf16 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[bf16]; VECTOR], image: &mut [f32]) {
-        let mut positions = Positions::new(lanes, from, image);
+    unsafe fn load_transposed(from: &[&[bf16]; VECTOR], to: Place<'_>) {
+        let mut positions = Positions::new(from, to);
         for start in (0..from[0].len()).step_by(TRANSPOSED) {
             let part = (from[0].len() - start).min(TRANSPOSED);
             let mask = (!0u64 >> (64 - part)) as u32;
@@ -190,6 +181,11 @@ impl Nchw16cElement for bf16 {
         // SAFETY: as the caller promises.
         unsafe { with_function!(rounded activation, f => narrow(f, sums, count, to)) }
     }
+
+    unsafe fn store_blocked(activation: Activation, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
+        // SAFETY: as the caller promises.
+        unsafe { with_function!(rounded activation, f => narrow_pairs(f, sums, count, to)) }
+    }
 }
 
 /// Where the positions of lines go in an image of floats: one after the other, but for the margins.
@@ -203,9 +199,11 @@ struct Positions {
 
 impl Positions {
     /// Asserts that there is room for all positions of `from`.
-    fn new<T>(lanes: &Nchw16c, from: &[&[T]; VECTOR], image: &mut [f32]) -> Self {
-        let ([_, width], pitch, to) = (lanes.window.image, lanes.pitch, lanes.inside(from, image));
-        Positions { to, x: 0, width, gap: (pitch - width) * VECTOR }
+    fn new<T>(from: &[&[T]; VECTOR], place: Place<'_>) -> Self {
+        let (width, count) = (place.width, from[0].len());
+        assert!(from.iter().all(|line| line.len() == count || line.is_empty()));
+        let (to, pitch) = place.of(count / width, width);
+        Positions { to, x: 0, width, gap: pitch - width * VECTOR }
     }
 
     /// Writes the next position.
@@ -262,6 +260,38 @@ unsafe fn narrow<F: Function>(f: F, sums: &[f32], count: usize, to: [*mut bf16; 
         for (vectors, to) in transposed(vectors).into_iter().zip(to).filter(|(_, to)| !to.is_null()) {
             // SAFETY: the mask leaves out what follows the last output.
             unsafe { _mm512_mask_storeu_epi16(to.add(start).cast(), mask, vectors) };
+        }
+    }
+}
+
+/// # Safety
+/// As of `Nchw16cElement::store_blocked`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+unsafe fn narrow_pairs<F: Function>(f: F, sums: &[f32], count: usize, to: [*mut bf16; VECTOR]) {
+    assert!(sums.len() >= count.next_multiple_of(TRANSPOSED) * VECTOR);
+    for start in (0..count).step_by(TRANSPOSED) {
+        // The pairs of a position, and beside them those of the position sixteen later.
+        let mut vectors = [_mm512_setzero_si512(); VECTOR];
+        for (j, vectors) in vectors.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
+            let at = start + j * STEP;
+            // SAFETY: inside by the assertion; the processor has what this function was compiled for.
+            let (near, far) = unsafe { (f.eval(load(sums, at)), f.eval(load(sums, at + VECTOR))) };
+            for (vector, (near, far)) in vectors.iter_mut().zip(near.into_iter().zip(far)) {
+                let pair = _mm512_cvtne2ps_pbh(far, near);
+                // SAFETY: both are 32 halves.
+                *vector = unsafe { std::mem::transmute::<__m512bh, __m512i>(pair) };
+            }
+        }
+        let columns = transposed(vectors);
+        for (i, to) in to.into_iter().step_by(2).enumerate().filter(|(_, to)| !to.is_null()) {
+            for (half, column) in [columns[i], columns[i + VECTOR / 2]].into_iter().enumerate() {
+                let at = start + half * VECTOR;
+                if at < count {
+                    let mask = (!0u32 >> (32 - (count - at).min(VECTOR))) as u16;
+                    // SAFETY: the mask leaves out what follows the last output.
+                    unsafe { _mm512_mask_storeu_epi32(to.cast::<i32>().add(at), mask, column) };
+                }
+            }
         }
     }
 }

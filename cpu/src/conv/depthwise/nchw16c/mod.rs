@@ -1,6 +1,7 @@
 //! Depthwise convolution with sixteen channels side by side in the lanes of a vector (NCHW16c): no lane is lost at the
-//! edges of small planes, nor to strides. Some lines of the channels are transposed at a time, bfloat16 numbers widened,
-//! with what lies around the image as zeros, and their outputs transposed back.
+//! edges of small planes, nor to strides. Some lines of the channels are there at a time, with what lies around the image as
+//! zeros. Where they come from is the caller's, see `Source`: from planes they are transposed, bfloat16 numbers widened. The
+//! outputs are transposed back.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -31,11 +32,11 @@ pub(crate) trait Nchw16cElement: Element + Into<f32> {
     /// Whether a channel at a time takes longer, as was measured.
     fn pays_off(lanes: &Nchw16c) -> bool;
 
-    /// Writes lines of channels, each as long as others or empty, between the margins of an image of floats.
+    /// Writes lines of channels, each as long as others or empty.
     ///
     /// # Safety
     /// `available()`
-    unsafe fn load_transposed(lanes: &Nchw16c, from: &[&[Self]; VECTOR], image: &mut [f32]);
+    unsafe fn load_transposed(from: &[&[Self]; VECTOR], to: Place<'_>);
 
     /// Applies the activation to sums and stores them: `count` for each lane, to where this one's go, if anywhere.
     /// There are sums for a multiple of `TRANSPOSED`.
@@ -43,6 +44,12 @@ pub(crate) trait Nchw16cElement: Element + Into<f32> {
     /// # Safety
     /// `available()`; pointers are null or have room.
     unsafe fn store_transposed(activation: Activation, sums: &[f32], count: usize, to: [*mut Self; VECTOR]);
+
+    /// The same with pairs of lanes side by side (NCHW2c), each pair where that of its first lane is told to go.
+    ///
+    /// # Safety
+    /// As of `store_transposed`, for pairs. Of bfloat16 numbers only.
+    unsafe fn store_blocked(activation: Activation, sums: &[f32], count: usize, to: [*mut Self; VECTOR]);
 }
 
 /// What depends on shapes.
@@ -54,15 +61,42 @@ pub(crate) struct Nchw16c {
     band: usize,
 }
 
-/// A batch of images to convolve, with as many outputs as channels.
-pub(crate) struct Nchw16cImages<'a, T> {
-    pub(crate) x: &'a [T],
+/// Images that are convolved, with channels in lanes.
+pub(crate) trait Source: Sync {
+    /// Writes some lines of up to sixteen channels of an image, each between the margins of a line of floats. Lanes without a
+    /// channel get anything.
+    ///
+    /// # Safety
+    /// The processor has what `Nchw16cElement::available` asks for.
+    unsafe fn lines(&self, part: Lines, to: Place<'_>);
+}
+
+/// Some lines of some channels of an image of a batch.
+pub(crate) struct Lines {
+    pub(crate) image: usize,
+    pub(crate) channels: Range<usize>,
+    pub(crate) lines: Range<usize>,
+}
+
+/// Where the first of some lines of floats begins, sixteen lanes for each position, with its margins.
+pub(crate) struct Place<'a> {
+    floats: &'a mut [f32],
+    /// Positions from one line to the next, of a line, and before it.
+    pitch: usize,
+    width: usize,
+    before: usize,
+}
+
+/// What becomes of the images of a batch, with as many outputs as channels.
+pub(crate) struct Nchw16cOutputs<'a, T> {
     pub(crate) images: usize,
     pub(crate) channels: usize,
     /// See `nchw16c_kernels`.
     pub(crate) kernels: &'a [f32],
     pub(crate) bias: Option<&'a [T]>,
     pub(crate) activation: Activation,
+    /// Whether outputs are NCHW2c: bfloat16 numbers of an even number of channels.
+    pub(crate) blocked: bool,
     pub(crate) out: &'a Parts<'a, T>,
 }
 
@@ -86,9 +120,16 @@ impl Nchw16c {
         lanes.filter(T::pays_off)
     }
 
+    /// The same whatever memory lines take, and whether or not this is the fastest way. `None` without outputs.
+    pub(crate) fn of_any_lines(g: &Geometry) -> Option<Self> {
+        let window = Window::new(g)?;
+        let least = window.reach(0)?.checked_mul(window.pitch()?)?.checked_mul(VECTOR)?;
+        Self::with_image_of(g, IMAGE_FLOATS.max(least))
+    }
+
     fn with_image_of(g: &Geometry, scratch: usize) -> Option<Self> {
         let window = Window::new(g)?;
-        if window.image.contains(&0) || window.output.contains(&0) {
+        if window.output.contains(&0) {
             return None;
         }
         let pitch = window.pitch()?;
@@ -109,53 +150,46 @@ impl Nchw16c {
         [self.lines(self.band) * self.pitch * VECTOR, sums * VECTOR]
     }
 
-    /// Convolves all channels on all threads of the pool.
-    pub(crate) fn convolve<T: Nchw16cElement>(&self, pool: &Pool, all: &Nchw16cImages<'_, T>) {
+    /// Convolves all channels on all threads of the pool. Making an element of the image takes so many multiplications.
+    pub(crate) fn convolve<T: Nchw16cElement>(
+        &self,
+        pool: &Pool,
+        source: &impl Source,
+        each: usize,
+        all: &Nchw16cOutputs<'_, T>,
+    ) {
         let ([height, width], [lines, line]) = (self.window.image, self.window.output);
-        let blocks = all.channels.div_ceil(VECTOR);
-        let work = lines * line * self.window.kernel[0] * self.window.kernel[1] + height * width;
-        pool.split(all.images * blocks, GRAIN.div_ceil(work), |range| {
-            with_scratch(self.scratch_lens(), |scratch_lens| self.blocks(all, range, scratch_lens));
+        let taps = self.window.kernel[0] * self.window.kernel[1];
+        let (blocks, bands) = (all.channels.div_ceil(VECTOR), lines.div_ceil(self.band));
+        assert!(
+            all.out.len() >= all.images * all.channels * lines * line
+                && all.kernels.len() >= blocks * taps * VECTOR
+                && all.bias.is_none_or(|bias| bias.len() >= all.channels)
+                && T::available()
+                && !(all.blocked && (all.channels % 2 == 1 || size_of::<T>() != 2))
+        );
+        let work = (lines * line * taps + height * width * each) / bands;
+        pool.split(all.images * bands * blocks, GRAIN.div_ceil(work.max(1)), |range| {
+            with_scratch(self.scratch_lens(), |[image, sums]: [&mut [f32]; 2]| {
+                image.fill(0.0);
+                for i in range {
+                    let (at, band, block) = (i / blocks / bands, i / blocks % bands, i % blocks);
+                    let channels = block * VECTOR..((block + 1) * VECTOR).min(all.channels);
+                    let band = lines * band / bands..lines * (band + 1) / bands;
+                    self.band(source, all, (at, channels), band, [&mut *image, &mut *sums]);
+                }
+            });
         });
     }
 
-    /// Convolves sixteen channels of images at a time: some of all such blocks.
-    pub(crate) fn blocks<T: Nchw16cElement>(
-        &self,
-        all: &Nchw16cImages<'_, T>,
-        range: Range<usize>,
-        [image, sums]: [&mut [f32]; 2],
-    ) {
-        let ([height, width], [lines, line]) = (self.window.image, self.window.output);
-        let blocks = all.channels.div_ceil(VECTOR);
-        let planes = all.images * all.channels;
-        assert!(
-            all.x.len() >= planes * height * width
-                && all.out.len() >= planes * lines * line
-                && all.kernels.len() >= blocks * self.window.kernel[0] * self.window.kernel[1] * VECTOR
-                && all.bias.is_none_or(|bias| bias.len() >= all.channels)
-                && T::available()
-        );
-        image.fill(0.0);
-        for i in range {
-            let (first, block) = (i / blocks * all.channels, i % blocks);
-            let channels = block * VECTOR..((block + 1) * VECTOR).min(all.channels);
-            for start in (0..lines).step_by(self.band) {
-                let band = start..(start + self.band).min(lines);
-                self.band(all, first, channels.clone(), band, image, sums);
-            }
-        }
-    }
-
-    /// Convolves for some output lines channels of the image whose first plane is `first`.
+    /// Convolves for some output lines channels of an image.
     fn band<T: Nchw16cElement>(
         &self,
-        all: &Nchw16cImages<'_, T>,
-        first: usize,
-        channels: Range<usize>,
+        source: &impl Source,
+        all: &Nchw16cOutputs<'_, T>,
+        (at, channels): (usize, Range<usize>),
         band: Range<usize>,
-        image: &mut [f32],
-        sums: &mut [f32],
+        [image, sums]: [&mut [f32]; 2],
     ) {
         let ([height, width], line) = (self.window.image, self.window.output[1]);
         // Of the lines that are read, those inside the image.
@@ -167,12 +201,6 @@ impl Nchw16c {
         image[end * self.pitch * VECTOR..].fill(0.0);
         // Not negative, unless nothing lies inside.
         let row = (top + begin).saturating_sub(self.window.pads[0]);
-        let from: [&[T]; VECTOR] = std::array::from_fn(|lane| match channels.start + lane {
-            channel if channel < channels.end => {
-                &all.x[((first + channel) * height + row) * width..][..(end - begin) * width]
-            }
-            _ => &[],
-        });
         let outputs = band.len() * line;
         let mut bias = [0.0; VECTOR];
         if let Some(given) = all.bias {
@@ -181,21 +209,71 @@ impl Nchw16c {
         let taps = self.window.kernel[0] * self.window.kernel[1];
         let kernel = &all.kernels[channels.start * taps..][..taps * VECTOR];
         let mut to = [std::ptr::null_mut(); VECTOR];
-        for (to, channel) in to.iter_mut().zip(channels) {
-            let start = (first + channel) * self.window.output[0] * line + band.start * line;
+        // Of channels that lie side by side the first says where.
+        let beside = if all.blocked { 2 } else { 1 };
+        for (to, channel) in to.iter_mut().zip(channels.clone()).step_by(beside) {
+            let plane = (at * all.channels + channel) * self.window.output[0] * line;
+            let start = plane + band.start * line * beside;
             // SAFETY: each output is computed once.
-            *to = unsafe { all.out.get(start..start + outputs) }.as_mut_ptr();
+            *to = unsafe { all.out.get(start..start + outputs * beside) }.as_mut_ptr();
         }
-        // SAFETY: the instructions were asserted in `blocks`; lanes have as many outputs, or none.
+        let part = Lines { image: at, channels, lines: row..row + (end - begin) };
+        let place = Place {
+            floats: &mut image[begin * self.pitch * VECTOR..],
+            pitch: self.pitch,
+            width,
+            before: self.window.pads[1],
+        };
+        // SAFETY: the instructions were asserted in `convolve`; lanes have as many outputs, or none.
         unsafe {
-            T::load_transposed(self, &from, &mut image[begin * self.pitch * VECTOR..]);
+            if begin < end && width > 0 {
+                source.lines(part, place);
+            }
             if self.window.stride == 1 {
                 self.multiply::<1>(band.len(), image, kernel, &bias, sums);
             } else {
                 self.multiply::<2>(band.len(), image, kernel, &bias, sums);
             }
-            T::store_transposed(all.activation, sums, outputs, to);
+            match all.blocked {
+                true => T::store_blocked(all.activation, sums, outputs, to),
+                false => T::store_transposed(all.activation, sums, outputs, to),
+            }
         }
+    }
+}
+
+impl Place<'_> {
+    /// Where the first position of the first line goes, and floats from one line to the next. Asserts that there is room for
+    /// so many lines of so many positions.
+    pub(crate) fn of(self, lines: usize, width: usize) -> (*mut f32, usize) {
+        let Place { floats, pitch, before, .. } = self;
+        assert!(
+            width == self.width && floats.len() >= lines * pitch * VECTOR && pitch >= width + before,
+            "there is room for all lines"
+        );
+        (floats.as_mut_ptr().wrapping_add(before * VECTOR), pitch * VECTOR)
+    }
+}
+
+/// The planes of images, so many channels of so many positions each.
+pub(crate) struct Planes<'a, T> {
+    pub(crate) x: &'a [T],
+    pub(crate) channels: usize,
+    pub(crate) area: usize,
+    pub(crate) width: usize,
+}
+
+impl<T: Nchw16cElement + Sync> Source for Planes<'_, T> {
+    unsafe fn lines(&self, Lines { image, channels, lines }: Lines, to: Place<'_>) {
+        let &Planes { x, channels: all, area, width } = self;
+        let from: [&[T]; VECTOR] = std::array::from_fn(|lane| match channels.start + lane {
+            channel if channel < channels.end => {
+                &x[(image * all + channel) * area + lines.start * width..][..lines.len() * width]
+            }
+            _ => &[],
+        });
+        // SAFETY: as the caller promises.
+        unsafe { T::load_transposed(&from, to) };
     }
 }
 
@@ -223,17 +301,6 @@ impl Nchw16c {
         );
         // SAFETY: extents are asserted; the processor has what is asked for.
         unsafe { self.multiply_avx512::<S>(lines, image, kernel, bias, sums) };
-    }
-
-    /// Where the first of the positions of `from` goes. Asserts that there is room for all.
-    fn inside<T>(&self, from: &[&[T]; VECTOR], image: &mut [f32]) -> *mut f32 {
-        let ([_, width], pitch, count) = (self.window.image, self.pitch, from[0].len());
-        assert!(
-            image.len() >= count / width * pitch * VECTOR
-                && pitch >= width + self.window.pads[1]
-                && from.iter().all(|line| line.len() == count || line.is_empty())
-        );
-        image.as_mut_ptr().wrapping_add(self.window.pads[1] * VECTOR)
     }
 }
 
@@ -264,9 +331,11 @@ mod without {
             false
         }
 
-        unsafe fn load_transposed(_: &Nchw16c, _: &[&[Self]; VECTOR], _: &mut [f32]) {}
+        unsafe fn load_transposed(_: &[&[Self]; VECTOR], _: Place<'_>) {}
 
         unsafe fn store_transposed(_: Activation, _: &[f32], _: usize, _: [*mut Self; VECTOR]) {}
+
+        unsafe fn store_blocked(_: Activation, _: &[f32], _: usize, _: [*mut Self; VECTOR]) {}
     }
 }
 

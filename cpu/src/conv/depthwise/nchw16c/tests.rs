@@ -38,13 +38,15 @@ fn shapes<T: Nchw16cElement + PartialEq>(of: impl Fn(f32) -> T) {
         let mut y = vec![of(0.0); planes * output[0] * output[1]];
         lanes.convolve(
             &Pool::new(2),
-            &Nchw16cImages {
-                x: &elements(&x),
+            &Planes { x: &elements(&x), channels, area: size, width: image[1] },
+            1,
+            &Nchw16cOutputs {
                 images: 2,
                 channels,
                 kernels: &nchw16c_kernels(&kernels, taps),
                 bias: Some(&elements(&bias)),
                 activation: Activation::Relu,
+                blocked: false,
                 out: &Parts::new(&mut y),
             },
         );

@@ -1,9 +1,11 @@
 //! Rows of A rounded to signed bytes, block by block: `a ≈ scale · byte`.
 
 use crate::gemm::Store;
+use crate::loops::parallel::{GRAIN, Parts};
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
 use crate::ops::weight_only::MatMulNBits;
+use crate::threads::Pool;
 
 /// The largest byte.
 const MOST: f32 = 127.0;
@@ -37,26 +39,37 @@ impl<'a> ByteRows<'a> {
         rows * op.blocks() * (2 * size_of::<f32>() + op.block)
     }
 
-    /// Rounds rows. `memory` has as many bytes as `memory` says.
-    pub(super) fn new<T: Store<Compute = f32>>(op: &MatMulNBits, a: &[T], memory: &'a mut [f32]) -> Self {
+    /// Rounds rows, on all threads of the pool. `memory` has as many bytes as `memory` says.
+    pub(super) fn new<T: Store<Compute = f32>>(
+        pool: &Pool,
+        op: &MatMulNBits,
+        a: &[T],
+        memory: &'a mut [f32],
+    ) -> Self {
         let (blocks, size, rows) = (op.blocks(), op.blocks() * op.block, a.len() / op.k);
         let (scales, rest) = memory.split_at_mut(rows * blocks);
         let (sums, rest) = rest.split_at_mut(rows * blocks);
         let bytes: &mut [i8] = &mut bytemuck::cast_slice_mut(rest)[..rows * size];
-        with_scratch([if T::SAME { 0 } else { op.k }], |[wide]: [&mut [f32]; 1]| {
-            for (row, a) in a.chunks_exact(op.k).enumerate() {
-                let numbers = T::same(a).unwrap_or_else(|| {
-                    T::load_all(a, wide);
-                    &*wide
-                });
-                widest(Round {
-                    numbers,
-                    block: op.block,
-                    bytes: &mut bytes[row * size..][..size],
-                    scales: &mut scales[row * blocks..][..blocks],
-                    sums: &mut sums[row * blocks..][..blocks],
-                });
-            }
+        let (all_bytes, all_scales, all_sums) = (Parts::new(bytes), Parts::new(scales), Parts::new(sums));
+        pool.split(rows, GRAIN.div_ceil(op.k.max(1)), |range| {
+            with_scratch([if T::SAME { 0 } else { op.k }], |[wide]: [&mut [f32]; 1]| {
+                for row in range {
+                    let a = &a[row * op.k..][..op.k];
+                    let numbers = T::same(a).unwrap_or_else(|| {
+                        T::load_all(a, wide);
+                        &*wide
+                    });
+                    // SAFETY: each row is rounded once.
+                    let (bytes, scales, sums) = unsafe {
+                        (
+                            all_bytes.get(row * size..(row + 1) * size),
+                            all_scales.get(row * blocks..(row + 1) * blocks),
+                            all_sums.get(row * blocks..(row + 1) * blocks),
+                        )
+                    };
+                    widest(Round { numbers, block: op.block, bytes, scales, sums });
+                }
+            });
         });
         ByteRows { bytes, scales, sums, size, blocks }
     }

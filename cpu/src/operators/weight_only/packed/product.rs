@@ -1,4 +1,5 @@
-//! A product of few rows with a packed weight: panels shared out among threads.
+//! A product of rows with a packed weight: panels shared out among threads. Few rows are bound by reading the weight; many
+//! are multiplied here as bytes only.
 
 use super::left::ByteRows;
 use super::vectors::Kind;
@@ -9,16 +10,24 @@ use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
 use crate::ops::weight_only::MatMulNBits;
 
-/// Rows of A that meet a number of the weight in registers.
+/// Rows of A that meet a number of the weight in registers. Eight with AVX-512 took as long.
 const TOGETHER: usize = 4;
 
-/// Bytes of scratch that `few` needs for `m` rows.
+/// Rows of A that stay in a processor's own cache while panels go by.
+const ROWS_AT_A_TIME: usize = 256;
+
+/// Whether rows are multiplied as bytes, which is the fastest way for any number of them.
+pub(in super::super) fn in_bytes(op: &MatMulNBits) -> bool {
+    op.rounds_left && Kind::of_machine() != Kind::Missing
+}
+
+/// Bytes of scratch that `rows` needs for `m` rows.
 pub(in super::super) fn scratch(op: &MatMulNBits, m: usize) -> usize {
     ByteRows::memory(op, m).max(m * op.blocks() * op.block * size_of::<f32>())
 }
 
 /// `y = a · weight' + bias`. With `rounds_left` A is rounded to bytes, where the processor multiplies these.
-pub(in super::super) fn few<T: Store<Compute = f32>>(
+pub(in super::super) fn rows<T: Store<Compute = f32>>(
     cx: &KernelContext<'_>,
     m: usize,
     a: &[T],
@@ -26,7 +35,7 @@ pub(in super::super) fn few<T: Store<Compute = f32>>(
     bias: Option<&[T]>,
     y: &mut [T],
 ) {
-    let kind = if weight.op.rounds_left { Kind::of_machine() } else { Kind::Missing };
+    let kind = if in_bytes(&weight.op) { Kind::of_machine() } else { Kind::Missing };
     with_kind(cx, kind, m, a, weight, bias, y);
 }
 
@@ -49,19 +58,22 @@ pub(super) fn with_kind<T: Store<Compute = f32>>(
         }
         Left::Floats(memory, size)
     } else {
-        Left::Bytes(kind, ByteRows::new(op, a, memory))
+        Left::Bytes(kind, ByteRows::new(cx.pool, op, a, memory))
     };
     let halves = kind != Kind::Missing;
     let sink = Sink { out: Parts::new(y), n: op.n, bias };
-    let panels = op.n.div_ceil(ROWS);
+    let (panels, row_blocks) = (op.n.div_ceil(ROWS), m.div_ceil(ROWS_AT_A_TIME));
+    let in_block = m.div_ceil(row_blocks.max(1));
     // Some 10 µs of work.
-    cx.pool.split(panels, (1 << 18) / (op.k * ROWS * m).max(1) + 1, |range| {
+    let grain = (1 << 18) / (op.k * ROWS * in_block).max(1) + 1;
+    cx.pool.split(row_blocks * panels, grain, |range| {
         with_scratch([room(op), room(op)], |[scales, zeros]: [&mut [f32]; 2]| {
-            for at in range {
+            for i in range.take_while(|_| !cx.cancelled()) {
+                let (block, at) = (i / panels, i % panels);
                 let panel = weight.panel(at, 0..op.blocks(), halves, [&mut *scales, &mut *zeros]);
-                let mut row = 0;
-                while row < m {
-                    row += match m - row {
+                let (mut row, end) = (block * in_block, ((block + 1) * in_block).min(m));
+                while row < end {
+                    row += match end - row {
                         1 => sink.write(at, row, &left.products::<1>(panel, row)),
                         2 | 3 => sink.write(at, row, &left.products::<2>(panel, row)),
                         _ => sink.write(at, row, &left.products::<TOGETHER>(panel, row)),

@@ -136,6 +136,23 @@ fn every_form_with_every_instruction_set() {
     }
 }
 
+/// In blocks of rows, with rests.
+#[test]
+fn many_rows_of_bytes() {
+    let pool = Pool::new(3);
+    for (i, m) in [17, 255, 259, 514].into_iter().enumerate() {
+        for bits in [2, 4, 8] {
+            let case = Case::new((bits, 32), (m, 35, 100), (10 * bits + i) as u64);
+            let weights = case.weights(1);
+            let (packed, want) = (Packed::new(&weights, (&pool).into()), case.by_definition(&weights, true));
+            for kind in Kind::all().into_iter().filter(|kind| *kind != Kind::Missing) {
+                let distance = error(&case.packed(kind, &packed, &pool), &want);
+                assert!(distance < 2e-3, "{m} rows, {bits} bits, {kind:?}: {distance}");
+            }
+        }
+    }
+}
+
 /// Where sums of products of bytes would not fit 16 bits.
 #[test]
 fn the_largest_bytes_do_not_saturate() {
