@@ -8,6 +8,7 @@ Variants of each of resnet50, mobilenet_v3_large and bert_base, as <out>/<name>/
   qoperator  static, operators that compute on quantized tensors
   dynamic    weights of 8 bits, activations quantized while the model runs
   nbits      weights of 4 bits in blocks of 32 (MatMulNBits); models with large matrix products
+  nbits_rounded  the same with accuracy_level 4: engines may round activations to 8 bits
 Static variants are calibrated with a few seeded inputs. Needs no network.
 """
 
@@ -29,7 +30,7 @@ from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 MODELS = ("resnet50", "mobilenet_v3_large", "bert_base")
-VARIANTS = ("qdq", "qoperator", "dynamic", "nbits")
+VARIANTS = ("qdq", "qoperator", "dynamic", "nbits", "nbits_rounded")
 
 # Seeds of the inputs that calibrate. Comparisons use others.
 CALIBRATION_SEEDS = range(4)
@@ -67,8 +68,11 @@ def write(name, variant, model, path):
         weights = QuantType.QInt8 if name == "bert_base" else QuantType.QUInt8
         quantize_dynamic(model, path, weight_type=weights)
         return True
-    if variant == "nbits":
-        quantizer = MatMulNBitsQuantizer(onnx.load(model), bits=4, block_size=32, is_symmetric=False)
+    if variant.startswith("nbits"):
+        level = 4 if variant == "nbits_rounded" else None
+        quantizer = MatMulNBitsQuantizer(
+            onnx.load(model), bits=4, block_size=32, is_symmetric=False, accuracy_level=level
+        )
         quantizer.process()
         quantizer.model.save_model_to_file(str(path))
         return any(node.op_type == "MatMulNBits" for node in quantizer.model.model.graph.node)

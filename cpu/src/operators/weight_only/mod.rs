@@ -5,8 +5,7 @@
 //!
 //! | weight | rows of A | by | reason |
 //! |---|---|---|---|
-//! | MatMulNBits, constant, without groups | up to 16 | `packed` | copied once into a layout for vectors, in large pages |
-//! | the same, where A may be rounded to bytes | any | `packed` | products of bytes take a third of the time |
+//! | MatMulNBits, constant, without groups | `packed::serves` | `packed` | copied once into a layout for vectors, in large pages |
 //! | MatMulNBits without groups | up to 16 | `dots` | unpacked in registers, where it lies |
 //! | other | up to 8 | `product` | each piece of a row is multiplied right after it was unpacked |
 //! | all | more | `many` | columns of the right operand of a product are unpacked at a time |
@@ -92,7 +91,7 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
         let bias = input(5).map(|bias| bias.slice::<T>());
         let (m, size) = (y.len() / self.op.n, (self.op.n, self.op.k));
         if let Some(packed) = &self.packed {
-            match m <= FEW_DOTS || packed::in_bytes(&self.op) {
+            match packed::serves(&self.op, m) {
                 true => packed::rows(cx, m, a.slice::<T>(), packed, bias, y.slice::<T>()),
                 false => product(cx, size, a.slice::<T>(), packed, bias, y.slice::<T>()),
             }
@@ -121,10 +120,10 @@ impl<T: Store<Compute = f32>> Kernel for NBitsKernel<T> {
     ) -> Result<Prepared, OpError> {
         let m = outputs[0].map_or(0, |y| y.iter().product::<usize>() / self.op.n);
         let groups = inputs.get(4).is_some_and(Option::is_some);
-        let scratch = match (arranges(m, groups), &self.packed) {
-            (few, Some(_)) if few || packed::in_bytes(&self.op) => packed::scratch(&self.op, m),
-            (true, _) => m * arranged_size(&self.op) * size_of::<f32>(),
-            (false, _) => product_room::<T>(m, self.op.k),
+        let scratch = match &self.packed {
+            Some(_) if packed::serves(&self.op, m) => packed::scratch(&self.op, m),
+            None if arranges(m, groups) => m * arranged_size(&self.op) * size_of::<f32>(),
+            _ => product_room::<T>(m, self.op.k),
         };
         Ok(Prepared { state: None, scratch })
     }

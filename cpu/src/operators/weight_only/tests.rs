@@ -133,6 +133,7 @@ fn many_rows_give_what_each_gives_alone() {
         Case { m: 270, k: 1100, n: 130, block: 32, ..packed },
         Case { m: 17, k: 1500, n: 99, bits: 2, block: 1024, bias: true, ..packed },
         Case { m: 40, k: 33, n: 1, bits: 8, ..packed },
+        Case { m: 1030, k: 40, n: 20, ..packed },
     ] {
         let (_, whole) = elements::<f32>(&case.run().unwrap());
         let mut inputs = case.inputs();

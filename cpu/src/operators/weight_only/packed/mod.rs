@@ -27,7 +27,7 @@ use crate::ops::weight_only::MatMulNBits;
 use crate::tensor::f16;
 
 use super::weights::{NBits, Weights, Zeros};
-pub(super) use product::{in_bytes, rows, scratch};
+pub(super) use product::{rows, scratch, serves};
 use scales::{Loaded, Scales};
 
 /// Rows of a panel.

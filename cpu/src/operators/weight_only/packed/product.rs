@@ -1,13 +1,13 @@
-//! A product of rows with a packed weight: panels shared out among threads. Few rows are bound by reading the weight; many
-//! are multiplied here as bytes only.
+//! A product of rows with a packed weight: panels shared out among threads. Few rows are bound by reading the weight.
 
 use super::left::ByteRows;
 use super::vectors::Kind;
 use super::{Packed, Panel, ROWS, Row, bytes, floats, room};
 use crate::gemm::Store;
 use crate::kernel::KernelContext;
-use crate::loops::parallel::Parts;
+use crate::loops::parallel::{GRAIN, Parts, split_mut};
 use crate::loops::scratch::with_scratch;
+use crate::loops::simd::vector_len;
 use crate::ops::weight_only::MatMulNBits;
 
 /// Rows of A that meet a number of the weight in registers. Eight with AVX-512 took as long.
@@ -16,8 +16,18 @@ const TOGETHER: usize = 4;
 /// Rows of A that stay in a processor's own cache while panels go by.
 const ROWS_AT_A_TIME: usize = 256;
 
-/// Whether rows are multiplied as bytes, which is the fastest way for any number of them.
-pub(in super::super) fn in_bytes(op: &MatMulNBits) -> bool {
+/// Whether this is the fastest way for `m` rows: for any number of bytes, and for so many of floats that unpacking them
+/// once for all takes no less. With AVX-512 four rows already are at the processor's limit.
+pub(in super::super) fn serves(op: &MatMulNBits, m: usize) -> bool {
+    let most = match vector_len() {
+        16 => 1024,
+        8 => 24,
+        _ => 16,
+    };
+    m <= most || in_bytes(op)
+}
+
+fn in_bytes(op: &MatMulNBits) -> bool {
     op.rounds_left && Kind::of_machine() != Kind::Missing
 }
 
@@ -52,10 +62,13 @@ pub(super) fn with_kind<T: Store<Compute = f32>>(
     let memory = cx.scratch::<f32>();
     let left = if kind == Kind::Missing {
         let size = op.blocks() * op.block;
-        for (a, row) in a.chunks_exact(op.k).zip(memory.chunks_exact_mut(size)) {
-            T::load_all(a, &mut row[..op.k]);
-            row[op.k..].fill(0.0);
-        }
+        let memory = &mut memory[..m * size];
+        split_mut(cx.pool, memory, size, GRAIN.div_ceil(size.max(1)), |range, part| {
+            for (row, to) in range.zip(part.chunks_exact_mut(size)) {
+                T::load_all(&a[row * op.k..][..op.k], &mut to[..op.k]);
+                to[op.k..].fill(0.0);
+            }
+        });
         Left::Floats(memory, size)
     } else {
         Left::Bytes(kind, ByteRows::new(cx.pool, op, a, memory))
