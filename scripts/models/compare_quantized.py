@@ -6,8 +6,8 @@
 For each variant that quantize.py wrote:
 * Each quantized node is run alone, by the library and by ONNX Runtime, on the values that ONNX Runtime
   computed for its inputs within the model. A quantized output may differ by one quantization step, sums
-  of integers not at all, a float result by 1e-5 of its largest magnitude (2e-3 where the model allows
-  activations of 8 bits; and scales made while the model runs by rounding). In the QDQ form a "node" is a float operator together with the
+  of integers not at all, a float result by 1e-5 of its largest magnitude, by 2e-3 where the model allows
+  activations of 8 bits (and scales made while the model runs by rounding). In the QDQ form a "node" is a float operator together with the
   DequantizeLinear nodes before it and the QuantizeLinear node after it.
 * The whole model runs on 16 seeded inputs that it was not calibrated with. With r the first output of
   the float model and y that of the quantized one, the errors are rms(y − r) / rms(r) and

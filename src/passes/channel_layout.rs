@@ -80,6 +80,7 @@ impl Role {
         let whole_blocks = |channels: usize| channels > 0 && channels.is_multiple_of(count);
         if let Some(pair) = op.downcast::<ConvPair>().filter(|pair| pair.second.channel_blocked == [false; 2])
         {
+            constant(3)?;
             let takes = constant(1)?.shape().get(1).is_some_and(|&channels| whole_blocks(channels));
             let gives = whole_blocks(pair.second.group);
             return Some(Role::Convolution { takes, gives, residual: None });

@@ -255,7 +255,9 @@ impl Target for NodesOf<'_> {
         self.precision == ElementType::F32
     }
 
-    fn pairs_convolutions(&self) -> bool {
-        self.keeps_floats() || !self.on_device && cpu::pairs_convolutions(self.precision)
+    fn pairs_convolutions(&self, ty: ElementType) -> bool {
+        // What is computed in `f32` becomes that precision later.
+        let ty = if ty == ElementType::F32 { self.precision } else { ty };
+        !self.on_device && cpu::pairs_convolutions(ty)
     }
 }

@@ -58,6 +58,10 @@ impl<T: Item> Block<'_, T> {
         match rows {
             2 if stride == 2 => pairs(&input.as_chunks().0[..columns], row(0), row(1)),
             3 if stride == 3 => {
+                #[cfg_attr(
+                    not(target_arch = "x86_64"),
+                    allow(unused_mut, reason = "what changes it is of x86-64")
+                )]
                 let (lines, mut planes) = (&input.as_chunks().0[..columns], [row(0), row(1), row(2)]);
                 #[cfg(target_arch = "x86_64")]
                 let done = squares::triples(lines, &mut planes);

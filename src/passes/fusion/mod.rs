@@ -83,8 +83,8 @@ pub(crate) trait Target {
     /// Whether what the model computes in `f32` stays in `f32`.
     fn keeps_floats(&self) -> bool;
 
-    /// Whether a pointwise and a depthwise convolution are faster as one, in the precision of the model's floats.
-    fn pairs_convolutions(&self) -> bool {
+    /// Whether a pointwise and a depthwise convolution of this type are faster as one.
+    fn pairs_convolutions(&self, _ty: ElementType) -> bool {
         self.keeps_floats()
     }
 }

@@ -11,7 +11,8 @@ use super::rewriter::Rewriter;
 
 /// `depthwise(activation(pointwise(x)))`
 pub(super) fn depthwise(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
-    if !rw.pairs_convolutions() {
+    let between = rw.input(root, 0)?;
+    if !rw.pairs_convolutions(between) {
         return None;
     }
     let mut second = convolution(rw, root)?;
@@ -20,7 +21,6 @@ pub(super) fn depthwise(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
     if second.group != outputs || !ConvPair::allows(&second.window) {
         return None;
     }
-    let between = rw.input(root, 0)?;
     let node = rw.private(between, "Conv").or_else(|| rw.private(between, FUSED_CONV))?;
     let first = convolution(rw, node)?;
     let &[_, channels, 1, 1] = rw.constant(rw.input(node, 1)?)?.shape() else { return None };

@@ -26,9 +26,10 @@ impl<'a> Rewriter<'a> {
         Rewriter { graph, target, evaluate, producers, uses, unknowns: Unknowns::apart() }
     }
 
-    /// Whether a pointwise and a depthwise convolution are faster as one.
-    pub(super) fn pairs_convolutions(&self) -> bool {
-        self.target.pairs_convolutions()
+    /// Whether a pointwise and a depthwise convolution of images like this one are faster as one.
+    pub(super) fn pairs_convolutions(&self, image: ValueId) -> bool {
+        let ty = self.graph.value(image).fact.element_type();
+        ty.is_some_and(|ty| self.target.pairs_convolutions(ty))
     }
 
     pub(super) fn copies_packs(&self) -> bool {

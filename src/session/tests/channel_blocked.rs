@@ -107,7 +107,7 @@ fn images_of_pairs_change_little() {
         Session::open(environment(), Source::Bytes(&model), &options).unwrap()
     };
     let (plain, channel_blocked) = (open(Optimization::None), open(Optimization::All));
-    for [n, height, width] in [[1, 32, 30], [2, 7, 9], [3, 1, 1]] {
+    for [n, height, width] in [[1, 32, 30], [2, 7, 9], [3, 1, 1], [0, 8, 8]] {
         let image: Vec<f32> =
             (0..n * 3 * height * width).map(|i| (i * 37 % 251) as f32 / 50.0 - 2.0).collect();
         let x = [t(&[n, 3, height, width], &image)];

@@ -15,6 +15,8 @@ pub(crate) const CACHED: usize = 48 * 1024;
 const BLOCKS_OF_THREAD: usize = 4;
 /// What copying a strip takes, in products of a panel with it.
 const COPY: f64 = 1.0;
+/// Threads for which blocks are estimated: for more that takes long.
+const MOST_ESTIMATED: usize = 16;
 /// The part of a block for which one thread waits for another.
 const LATE: f64 = 0.2;
 
@@ -61,8 +63,8 @@ impl Blocks {
         Self::cut(unit, shape, positions, threads, residual, true)
     }
 
-    /// The same where each block copies a strip for as many positions as a tile has, which takes as long as a panel's
-    /// product with it or two: the blocks with which all threads are done first.
+    /// The same where each block copies the positions that it reads to strips, by an estimate: the blocks with which all
+    /// threads are done first.
     pub(crate) fn of_copies(
         unit: usize,
         shape: [usize; 3],
@@ -73,8 +75,12 @@ impl Blocks {
         let [groups, m, k] = shape;
         let most =
             |each: usize| (groups * m * positions * k / GRAIN).clamp(1, each * threads).div_ceil(groups);
-        let (wanted, least) = (most(BLOCKS_OF_THREAD), if threads == 1 { 1 } else { most(1) });
         let (panels, tiles) = (m.div_ceil(unit), (positions / tile_width()).max(1));
+        let wanted = if threads == 1 { 1 } else { most(BLOCKS_OF_THREAD) };
+        let least = most(1).min(wanted.min(panels) * wanted.min(tiles));
+        if threads > MOST_ESTIMATED {
+            return Self::of_strips(unit, shape, positions, threads, residual);
+        }
         let by_rows = Self::cut(unit, shape, positions, threads, residual, true).by_rows;
         let counts = (1..=wanted.min(panels))
             .flat_map(|rows| (1..=wanted.min(tiles)).map(move |columns| (rows, columns)));
@@ -83,7 +89,7 @@ impl Blocks {
         let time = |blocks: &Blocks| {
             let count = groups * blocks.rows * blocks.columns;
             // A thread that is late holds the others up for a part of a block.
-            blocks.longest(shape, positions, threads) * (1.0 + LATE * threads as f64 / count as f64)
+            blocks.longest(shape, positions, threads) * (1.0 + LATE * (threads - 1) as f64 / count as f64)
         };
         let best = all.map(|blocks| (time(&blocks), blocks)).min_by(|a, b| a.0.total_cmp(&b.0));
         best.map_or(Blocks { rows: 1, columns: 1, unit, by_rows }, |(_, blocks)| blocks)
@@ -188,3 +194,35 @@ pub(crate) struct At {
 
 /// Vectors of a tile's columns.
 pub(crate) const VECTORS: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_copies_are_all_of_the_product() {
+        for [groups, m, k] in
+            [[1, 960, 160], [1, 160, 960], [1, 112, 480], [3, 20, 700], [1, 64, 1600], [1, 7, 3]]
+        {
+            for (positions, threads) in
+                [(49, 1), (49, 2), (49, 16), (196, 2), (196, 5), (3136, 4), (1, 2), (49, 100)]
+            {
+                let blocks = Blocks::of_copies(8, [groups, m, k], positions, threads, false);
+                let told = format!("{groups} {m} {k}, {positions} positions, {threads} threads");
+                let mut times = vec![0; groups * m * positions];
+                for At { group, rows, columns } in blocks.list([groups, m, k], positions) {
+                    assert!(rows.start.is_multiple_of(8), "{told}");
+                    for row in rows {
+                        columns.clone().for_each(|column| times[(group * m + row) * positions + column] += 1);
+                    }
+                }
+                assert!(times.iter().all(|&times| times == 1), "{told}");
+                let count = groups * blocks.rows * blocks.columns;
+                let most = groups * m.div_ceil(8) * (positions / tile_width()).max(1);
+                let work = groups * m * positions * k / GRAIN;
+                assert!(threads > MOST_ESTIMATED || count >= threads.min(most).min(work), "{told}: {count}");
+                assert!(threads > 1 || count == groups, "{told}: {count}");
+            }
+        }
+    }
+}

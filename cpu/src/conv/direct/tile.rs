@@ -134,6 +134,10 @@ impl Block<'_> {
                 let rows = row..(row + R).min(self.rows.end);
                 // Of what the next strip reads from memory, one vector of each tap.
                 let ahead = if i < VECTORS { strip.len() + i * len } else { 0 };
+                #[cfg_attr(
+                    not(target_arch = "x86_64"),
+                    allow(unused_mut, reason = "what changes it is of x86-64")
+                )]
                 let mut first = strip.start;
                 #[cfg(target_arch = "x86_64")]
                 if R == avx2::ROWS && rows.len() == R && self.lines.line == self.lines.pitch {

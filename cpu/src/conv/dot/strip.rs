@@ -338,6 +338,10 @@ impl MicroKernel for Total<'_> {
         let Total { image, lines, line, lanes, totals } = self;
         // SAFETY: `totals` asserted that the lines lie in the image; a vector of sums is so many integers.
         unsafe {
+            #[cfg_attr(
+                not(target_arch = "x86_64"),
+                allow(clippy::useless_transmute, reason = "one type elsewhere")
+            )]
             let vector = |words: [u32; VECTOR]| std::mem::transmute::<[u32; VECTOR], SumVector>(words);
             let mut sum = std::mem::transmute::<[i32; VECTOR], SumVector>(*totals);
             let (ones, mut words) = (vector([ONES; VECTOR]), [0; VECTOR]);

@@ -23,6 +23,7 @@ struct HalvesPair {
 
 /// The first weight as dot groups `[outputs / 16, channels / 2, 16]`, and the second in floats, for sixteen channels at a
 /// time.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 struct PairWeights {
     panels: Weights<u32>,
     nchw16c: Vec<f32>,
@@ -35,7 +36,7 @@ pub(crate) fn pairs_halves() -> bool {
 
 /// `None` for other types than bfloat16, and on a processor without the products.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
-    if node.input(0) != Some(ElementType::BF16) || !pairs_halves() {
+    if node.input(0) != Some(ElementType::BF16) || !(bf16::available() && Bf16Pair::available()) {
         return Ok(None);
     }
     let weights = match (node.constant(1), node.constant(3)) {
@@ -92,7 +93,7 @@ impl Kernel for HalvesPair {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[3]) else { return Ok(Prepared::default()) };
         let (blocked, groups, image) = self.image(x.shape);
         let geometry = self.op.second.window.geometry(&image, &w.shape[2..])?;
-        let state = if x.shape[1] > 0 { Nchw16c::of_any_lines(&geometry) } else { None };
+        let state = if x.shape[1] > 0 { Nchw16c::of_costly_lines(&geometry) } else { None };
         let outputs = x.shape[0] * self.op.second.group * geometry.output.iter().product::<usize>();
         if state.is_none() && outputs > 0 {
             let reason = format!("images of {:?} are not convolved in pairs; use two Conv", x.shape);
@@ -130,7 +131,7 @@ impl Kernel for HalvesPair {
                 let scratch = &mut cx.scratch::<u32>()[..x.shape()[0] * channels * area];
                 let (x, all) = (x.slice::<bf16>(), x.shape()[1]);
                 split_mut(cx.pool, scratch, area, GRAIN.div_ceil(area.max(1)), |range, part| {
-                    for (i, to) in range.zip(part.chunks_exact_mut(area)) {
+                    for (i, to) in range.zip(part.chunks_exact_mut(area)).take_while(|_| !cx.cancelled()) {
                         let (image, first) = (i / channels, i % channels * 2);
                         let plane = |channel: usize| &x[(image * all + channel) * area..][..area];
                         let low = to.iter_mut().zip(plane(first));

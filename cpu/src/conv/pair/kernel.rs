@@ -8,8 +8,12 @@ use crate::conv::common::blocks::GRAIN;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::Lines;
 use crate::conv::common::partition::Part;
-use crate::conv::depthwise::nchw8c::{self, Nchw8c, Nchw8cOutputs};
-use crate::conv::depthwise::nchw16c::{Nchw16c, Nchw16cElement, Nchw16cOutputs, nchw16c_kernels};
+#[cfg(target_arch = "x86_64")]
+use crate::conv::depthwise::nchw8c::Nchw8cOutputs;
+use crate::conv::depthwise::nchw8c::{self, Nchw8c};
+#[cfg(target_arch = "x86_64")]
+use crate::conv::depthwise::nchw16c::Nchw16cOutputs;
+use crate::conv::depthwise::nchw16c::{Nchw16c, Nchw16cElement, nchw16c_kernels};
 use crate::conv::depthwise::plane::{OutputPlanes, PlaneLayout};
 use crate::conv::direct::panels::{Panels, panel_rows};
 use crate::conv::direct::products::Products;
@@ -39,12 +43,14 @@ struct PairConv {
 
 /// The first weight, packed, and the second, for sixteen channels at a time. Where both are computed with channels in lanes,
 /// panels have sixteen rows.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 struct PairWeights {
     panels: Panels,
     nchw16c: Vec<f32>,
 }
 
 /// What depends on shapes.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 enum State {
     /// With channels in lanes from the product on: nothing is transposed in between.
     Nchw8c(Nchw8c),
@@ -106,7 +112,7 @@ impl PairConv {
             return Nchw8c::new(g, self.op.second.group, images, self.threads).map(State::Nchw8c);
         }
         if <f32 as Nchw16cElement>::available() && !g.output.contains(&0) {
-            return Nchw16c::of_any_lines(g).map(State::Nchw16c);
+            return Nchw16c::of_costly_lines(g).map(State::Nchw16c);
         }
         self.planes(g, images, channels).map(State::Planes)
     }
@@ -220,6 +226,7 @@ fn in_lanes(
     let (images, channels, width) = (shape[0], shape[1], shape[3]);
     let PairWeights { panels, nchw16c: kernels } = weights;
     let (area, activation) = (shape[2] * width, op.first);
+    debug_assert_eq!(panels.rows(), VECTOR, "panels are those of lanes");
     let (panels, [bias, second]) = (panels.from(0, 0), bias);
     let product = Product { x, channels, area, width, panels, bias, activation };
     let (bias, activation, outputs) = (second, op.second.activation, op.second.group);

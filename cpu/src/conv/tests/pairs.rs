@@ -141,6 +141,21 @@ fn pairs_that_are_not_allowed() {
         let inputs = [tensor(x), tensor(w1), None, tensor(w2)];
         run_constant("rukh", "ConvPair", 1, &attributes, &inputs, &[], 1).unwrap_err().to_string()
     };
+    for (ty, m, name, want) in [
+        ("floats", 4, "channel_blocked_input", "its type is float"),
+        ("halves", 4, "channel_blocked_input", "its last dimension, the channels of a block"),
+        ("halves", 5, "channel_blocked_output", "there are 5 channels; allowed are multiples of 2"),
+    ] {
+        let attributes =
+            [("kernel_shape", ints(&[3; 2])), ("group", Attribute::Int(m as i64)), (name, Attribute::Int(1))];
+        let halves = |shape: &[usize]| t(shape, &ramp::<bf16>(shape.iter().product()));
+        let of = |shape: &[usize]| if ty == "floats" { tensor(shape) } else { halves(shape) };
+        let x: &[usize] = if name == "channel_blocked_input" { &[1, 2, 8, 8, 3] } else { &[1, 4, 8, 8] };
+        let inputs = [of(x), of(&[m, 4, 1, 1]), None, of(&[m, 1, 3, 3])];
+        let error =
+            run_constant("rukh", "ConvPair", 1, &attributes, &inputs, &[], 1).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
     for (x, w1, w2, group, kernel, want) in [
         (&[1, 3, 8, 8][..], [4, 3, 1, 1], [4, 1, 2, 2], 4, 2, "allowed are kernels of 3 x 3"),
         (&[1, 3, 8, 8], [4, 2, 1, 1], [4, 1, 3, 3], 4, 3, "input 1 (W1)"),

@@ -80,6 +80,8 @@ impl Nchw16c {
 }
 
 impl Nchw16cElement for f32 {
+    const BLOCKS: bool = false;
+
     fn available() -> bool {
         has_avx512()
     }
@@ -116,7 +118,9 @@ impl Nchw16cElement for f32 {
         unsafe { with_function!(activation, f => store(f, sums, count, to)) };
     }
 
-    unsafe fn store_blocked(_: Activation, _: &[f32], _: usize, _: [*mut f32; VECTOR]) {}
+    unsafe fn store_blocked(_: Activation, _: &[f32], _: usize, _: [*mut f32; VECTOR]) {
+        unreachable!("floats are not channel-blocked")
+    }
 }
 
 /// As `Nchw16cElement::store_transposed`.
@@ -142,6 +146,8 @@ unsafe fn store<F: Function>(f: F, sums: &[f32], count: usize, to: [*mut f32; VE
 }
 
 impl Nchw16cElement for bf16 {
+    const BLOCKS: bool = true;
+
     fn available() -> bool {
         f32::available() && Bf16Pair::available()
     }

@@ -1,7 +1,7 @@
 //! Depthwise convolution with sixteen channels side by side in the lanes of a vector (NCHW16c): no lane is lost at the
 //! edges of small planes, nor to strides. Some lines of the channels are there at a time, with what lies around the image as
 //! zeros. Where they come from is the caller's, see `Source`: from planes they are transposed, bfloat16 numbers widened. The
-//! outputs are transposed back.
+//! outputs are transposed back, or to NCHW2c.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -9,6 +9,7 @@ mod avx512;
 use std::ops::Range;
 
 use super::window::Window;
+use crate::conv::common::partition::KEPT;
 use crate::gemm::VECTOR;
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
@@ -26,6 +27,9 @@ const TRANSPOSED: usize = 2 * VECTOR;
 
 /// An element of images that are convolved in lanes.
 pub(crate) trait Nchw16cElement: Element + Into<f32> {
+    /// Whether there is `store_blocked`.
+    const BLOCKS: bool;
+
     /// Whether the processor has what the functions ask for.
     fn available() -> bool;
 
@@ -48,7 +52,7 @@ pub(crate) trait Nchw16cElement: Element + Into<f32> {
     /// The same with pairs of lanes side by side (NCHW2c), each pair where that of its first lane is told to go.
     ///
     /// # Safety
-    /// As of `store_transposed`, for pairs. Of bfloat16 numbers only.
+    /// As of `store_transposed`, for pairs; `BLOCKS`.
     unsafe fn store_blocked(activation: Activation, sums: &[f32], count: usize, to: [*mut Self; VECTOR]);
 }
 
@@ -61,24 +65,25 @@ pub(crate) struct Nchw16c {
     band: usize,
 }
 
-/// Images that are convolved, with channels in lanes.
-pub(crate) trait Source: Sync {
+/// Images of `T` that are convolved, with channels in lanes.
+pub(crate) trait Source<T>: Sync {
     /// Writes some lines of up to sixteen channels of an image, each between the margins of a line of floats. Lanes without a
     /// channel get anything.
     ///
     /// # Safety
-    /// The processor has what `Nchw16cElement::available` asks for.
-    unsafe fn lines(&self, part: Lines, to: Place<'_>);
+    /// The processor has what `Nchw16cElement::available` asks for, of `T`.
+    unsafe fn lines(&self, part: ChannelLines, to: Place<'_>);
 }
 
 /// Some lines of some channels of an image of a batch.
-pub(crate) struct Lines {
+pub(crate) struct ChannelLines {
     pub(crate) image: usize,
     pub(crate) channels: Range<usize>,
     pub(crate) lines: Range<usize>,
 }
 
 /// Where the first of some lines of floats begins, sixteen lanes for each position, with its margins.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 pub(crate) struct Place<'a> {
     floats: &'a mut [f32],
     /// Positions from one line to the next, of a line, and before it.
@@ -120,11 +125,16 @@ impl Nchw16c {
         lanes.filter(T::pays_off)
     }
 
-    /// The same whatever memory lines take, and whether or not this is the fastest way. `None` without outputs.
-    pub(crate) fn of_any_lines(g: &Geometry) -> Option<Self> {
+    /// The same whatever memory lines take, and whether or not this is the fastest way, for a source to which each line is
+    /// work: of those that are made at a time the next ones read no more than one of eight again, if these take no more than
+    /// `KEPT`. `None` without outputs.
+    pub(crate) fn of_costly_lines(g: &Geometry) -> Option<Self> {
         let window = Window::new(g)?;
-        let least = window.reach(0)?.checked_mul(window.pitch()?)?.checked_mul(VECTOR)?;
-        Self::with_image_of(g, IMAGE_FLOATS.max(least))
+        let (reach, line) = (window.reach(0)?, window.pitch()?.checked_mul(VECTOR)?);
+        let shared = reach.saturating_sub(window.stride);
+        let wanted = line.saturating_mul(shared.saturating_mul(9));
+        let least = line.checked_mul(reach)?;
+        Self::with_image_of(g, IMAGE_FLOATS.max(wanted.min(KEPT)).max(least))
     }
 
     fn with_image_of(g: &Geometry, scratch: usize) -> Option<Self> {
@@ -139,13 +149,13 @@ impl Nchw16c {
         Some(Nchw16c { window, pitch, band })
     }
 
-    /// Lines of the image that so many output lines read.
+    /// ChannelLines of the image that so many output lines read.
     fn lines(&self, outputs: usize) -> usize {
         (outputs - 1) * self.window.stride + (self.window.kernel[0] - 1) * self.window.dilations[0] + 1
     }
 
-    /// Elements of the two scratch_lens that a thread needs.
-    pub(crate) fn scratch_lens(&self) -> [usize; 2] {
+    /// Floats that a thread needs for lines of the image and for sums.
+    fn scratch_lens(&self) -> [usize; 2] {
         let sums = (self.band * self.window.output[1]).next_multiple_of(TRANSPOSED);
         [self.lines(self.band) * self.pitch * VECTOR, sums * VECTOR]
     }
@@ -154,7 +164,7 @@ impl Nchw16c {
     pub(crate) fn convolve<T: Nchw16cElement>(
         &self,
         pool: &Pool,
-        source: &impl Source,
+        source: &impl Source<T>,
         each: usize,
         all: &Nchw16cOutputs<'_, T>,
     ) {
@@ -166,13 +176,13 @@ impl Nchw16c {
                 && all.kernels.len() >= blocks * taps * VECTOR
                 && all.bias.is_none_or(|bias| bias.len() >= all.channels)
                 && T::available()
-                && !(all.blocked && (all.channels % 2 == 1 || size_of::<T>() != 2))
+                && !(all.blocked && (all.channels % 2 == 1 || !T::BLOCKS))
         );
         let work = (lines * line * taps + height * width * each) / bands;
         pool.split(all.images * bands * blocks, GRAIN.div_ceil(work.max(1)), |range| {
             with_scratch(self.scratch_lens(), |[image, sums]: [&mut [f32]; 2]| {
                 image.fill(0.0);
-                for i in range {
+                for i in range.take_while(|_| !pool.cancelled()) {
                     let (at, band, block) = (i / blocks / bands, i / blocks % bands, i % blocks);
                     let channels = block * VECTOR..((block + 1) * VECTOR).min(all.channels);
                     let band = lines * band / bands..lines * (band + 1) / bands;
@@ -185,7 +195,7 @@ impl Nchw16c {
     /// Convolves for some output lines channels of an image.
     fn band<T: Nchw16cElement>(
         &self,
-        source: &impl Source,
+        source: &impl Source<T>,
         all: &Nchw16cOutputs<'_, T>,
         (at, channels): (usize, Range<usize>),
         band: Range<usize>,
@@ -217,7 +227,7 @@ impl Nchw16c {
             // SAFETY: each output is computed once.
             *to = unsafe { all.out.get(start..start + outputs * beside) }.as_mut_ptr();
         }
-        let part = Lines { image: at, channels, lines: row..row + (end - begin) };
+        let part = ChannelLines { image: at, channels, lines: row..row + (end - begin) };
         let place = Place {
             floats: &mut image[begin * self.pitch * VECTOR..],
             pitch: self.pitch,
@@ -242,6 +252,7 @@ impl Nchw16c {
     }
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
 impl Place<'_> {
     /// Where the first position of the first line goes, and floats from one line to the next. Asserts that there is room for
     /// so many lines of so many positions.
@@ -263,8 +274,8 @@ pub(crate) struct Planes<'a, T> {
     pub(crate) width: usize,
 }
 
-impl<T: Nchw16cElement + Sync> Source for Planes<'_, T> {
-    unsafe fn lines(&self, Lines { image, channels, lines }: Lines, to: Place<'_>) {
+impl<T: Nchw16cElement> Source<T> for Planes<'_, T> {
+    unsafe fn lines(&self, ChannelLines { image, channels, lines }: ChannelLines, to: Place<'_>) {
         let &Planes { x, channels: all, area, width } = self;
         let from: [&[T]; VECTOR] = std::array::from_fn(|lane| match channels.start + lane {
             channel if channel < channels.end => {
@@ -323,6 +334,8 @@ mod without {
     }
 
     impl<T: Element + Into<f32>> Nchw16cElement for T {
+        const BLOCKS: bool = false;
+
         fn available() -> bool {
             false
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::tensor::bf16;
+use crate::testing::block_channels;
 
 /// Against the definition, with small whole numbers, whose sums are exact.
 fn shapes<T: Nchw16cElement + PartialEq>(of: impl Fn(f32) -> T) {
@@ -77,4 +78,55 @@ fn of_floats() {
 #[test]
 fn of_halves() {
     shapes(bf16::from_f32);
+}
+
+/// Outputs in NCHW2c are those in NCHW, in another order: with counts of every kind for the last vectors, and in several
+/// bands.
+#[test]
+fn blocked_outputs_of_halves() {
+    if !bf16::available() {
+        println!("skipped: this processor has no such vectors");
+        return;
+    }
+    for (image, channels, scratch) in [
+        ([1, 1], 2, IMAGE_FLOATS),
+        ([3, 5], 16, IMAGE_FLOATS),
+        ([4, 4], 34, IMAGE_FLOATS),
+        ([1, 17], 6, IMAGE_FLOATS),
+        ([1, 31], 18, IMAGE_FLOATS),
+        ([4, 8], 20, IMAGE_FLOATS),
+        ([13, 21], 40, 6 * 24 * 16),
+    ] {
+        let geometry = Geometry {
+            input: image.to_vec(),
+            output: image.to_vec(),
+            kernel: vec![3; 2],
+            strides: vec![1; 2],
+            dilations: vec![1; 2],
+            pads_begin: vec![1; 2],
+            pads_end: vec![1; 2],
+        };
+        let lanes = Nchw16c::with_image_of(&geometry, scratch).unwrap();
+        let area = image[0] * image[1];
+        let x: Vec<bf16> =
+            (0..2 * channels * area).map(|i| bf16::from_f32((i * 37 % 29) as f32 - 14.0)).collect();
+        let kernels: Vec<f32> = (0..channels * 9).map(|i| (i * 11 % 7) as f32 - 3.0).collect();
+        let run = |blocked: bool| {
+            let mut y = vec![bf16::ZERO; x.len()];
+            let outputs = Nchw16cOutputs {
+                images: 2,
+                channels,
+                kernels: &nchw16c_kernels(&kernels, 9),
+                bias: None,
+                activation: Activation::Identity,
+                blocked,
+                out: &Parts::new(&mut y),
+            };
+            let planes = Planes { x: &x, channels, area, width: image[1] };
+            lanes.convolve(&Pool::new(3), &planes, 1, &outputs);
+            y
+        };
+        let (_, want) = block_channels((vec![2, channels, image[0], image[1]], run(false)), 2);
+        assert_eq!(run(true), want, "{image:?} {channels}");
+    }
 }

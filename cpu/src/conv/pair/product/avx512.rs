@@ -1,11 +1,13 @@
 //! The product with vectors of sixteen.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::{Product, Tiles};
 use crate::conv::common::avx512::{Called, Function, with_function};
-use crate::conv::depthwise::nchw16c::{Lines, Place, Source};
+use crate::conv::depthwise::nchw16c::{ChannelLines, Nchw16cElement, Place, Source};
 use crate::gemm::VECTOR;
+use crate::tensor::bf16;
 
 /// Positions of a tile, whose sums with a vector of weights are in 32 registers; of one for 7 × 7, of which two tiles would
 /// else compute seven positions twice; and of one for small images.
@@ -15,6 +17,8 @@ const FEW: usize = 7;
 
 /// What a lane multiplies: a float, or a dot group of two bfloat16 numbers.
 pub(in crate::conv::pair) trait Factor: Copy + Sync {
+    /// Of images.
+    type Element: Nchw16cElement;
     /// Whether results become bfloat16 numbers, in the end.
     const ROUNDED: bool;
 
@@ -31,6 +35,7 @@ pub(in crate::conv::pair) trait Factor: Copy + Sync {
 }
 
 impl Factor for f32 {
+    type Element = f32;
     const ROUNDED: bool = false;
 
     // In a function of its own, so that the sums keep their registers.
@@ -53,6 +58,7 @@ impl Factor for f32 {
 }
 
 impl Factor for u32 {
+    type Element = bf16;
     const ROUNDED: bool = true;
 
     #[inline(never)]
@@ -74,9 +80,9 @@ impl Factor for u32 {
     }
 }
 
-impl<T: Factor, B: Copy + Into<f32> + Sync> Source for Product<'_, T, B> {
+impl<T: Factor> Source<T::Element> for Product<'_, T, T::Element> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn lines(&self, part: Lines, to: Place<'_>) {
+    unsafe fn lines(&self, part: ChannelLines, to: Place<'_>) {
         let (tiles, lines) = (self.tiles(part.image, part.channels), part.lines);
         let count = lines.len() * self.width;
         let (to, pitch) = to.of(lines.len(), self.width);
@@ -112,7 +118,7 @@ impl<T: Factor> Tiles<'_, T> {
     unsafe fn whole<F: Function>(
         &self,
         f: &F,
-        lines: std::ops::Range<usize>,
+        lines: Range<usize>,
         place: impl Fn(usize) -> *mut f32,
         few: bool,
     ) {

@@ -1,4 +1,4 @@
-//! Products of few rows of bytes with a panel, by dot products of bytes. Bound by reading the panel.
+//! Products of some rows of bytes with a panel, by dot products of bytes. A few are bound by reading the panel.
 
 use super::left::ByteRows;
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Products of few rows of floats with a panel. Numbers are unpacked in registers, a word of each row at a time.
+//! Products of some rows of floats with a panel. Numbers are unpacked in registers, a word of each row at a time.
 
 use rten_simd::ops::{BitOps, IntOps, NumOps, ToFloat};
 use rten_simd::{Isa, SimdOp};

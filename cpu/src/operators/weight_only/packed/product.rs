@@ -33,7 +33,11 @@ fn in_bytes(op: &MatMulNBits) -> bool {
 
 /// Bytes of scratch that `rows` needs for `m` rows.
 pub(in super::super) fn scratch(op: &MatMulNBits, m: usize) -> usize {
-    ByteRows::memory(op, m).max(m * op.blocks() * op.block * size_of::<f32>())
+    if in_bytes(op) { ByteRows::memory(op, m) } else { floats_memory(op, m) }
+}
+
+pub(super) fn floats_memory(op: &MatMulNBits, m: usize) -> usize {
+    m * op.blocks() * op.block * size_of::<f32>()
 }
 
 /// `y = a · weight' + bias`. With `rounds_left` A is rounded to bytes, where the processor multiplies these.

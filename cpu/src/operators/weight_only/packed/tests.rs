@@ -1,4 +1,4 @@
-use super::product::with_kind;
+use super::product::{floats_memory, with_kind};
 use super::vectors::Kind;
 use super::*;
 use crate::kernel::KernelContext;
@@ -61,7 +61,7 @@ impl Case {
 
     fn packed(&self, kind: Kind, packed: &Packed<f32>, pool: &Pool) -> Vec<f32> {
         let mut y = vec![f32::NAN; self.m * self.op.n];
-        let scratch = Buffer::zeroed(scratch(&self.op, self.m)).unwrap();
+        let scratch = Buffer::zeroed(scratch(&self.op, self.m).max(floats_memory(&self.op, self.m))).unwrap();
         let cx = KernelContext::new(pool, None);
         // SAFETY: the buffer is this call's own, aligned and of this length.
         let cx = unsafe { cx.prepared(None, scratch.as_ptr(), scratch.len()) };
