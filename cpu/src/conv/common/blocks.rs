@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::conv::common::partition::vectors;
 use crate::loops::simd::vector_len;
 use crate::threads::Pool;
 
@@ -100,7 +99,7 @@ impl Blocks {
     fn longest(&self, shape: [usize; 3], positions: usize, threads: usize) -> f64 {
         let of_block = |at: At| {
             let panels = at.rows.len().div_ceil(self.unit) as f64;
-            vectors(at.columns.len(), vector_len()) as f64 * (panels + COPY)
+            vectors(at.columns.len(), vector_len(), ALONE) as f64 * (panels + COPY)
         };
         let count = shape[0] * self.rows * self.columns;
         let cut = |thread: usize| count * thread / threads;
@@ -194,6 +193,14 @@ pub(crate) struct At {
 
 /// Vectors of a tile's columns.
 pub(crate) const VECTORS: usize = 3;
+
+/// So many positions beyond whole vectors are computed each by itself.
+pub(crate) const ALONE: usize = 2;
+
+/// How many vectors so many positions take, where up to `alone` beyond whole ones are cheap.
+pub(crate) fn vectors(positions: usize, vector: usize, alone: usize) -> usize {
+    positions / vector + usize::from(positions % vector > alone)
+}
 
 #[cfg(test)]
 mod tests {

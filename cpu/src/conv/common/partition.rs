@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::blocks::{GRAIN, VECTORS, part};
+use super::blocks::{self, ALONE, GRAIN, VECTORS, part};
 use crate::ops::window::Geometry;
 
 /// Elements that a thread keeps memory for, of 4 bytes: that memory is not counted as a session's, so it is bounded.
@@ -55,7 +55,7 @@ pub(crate) struct Tile {
 impl Tile {
     /// How many vectors so many positions take.
     fn vectors(self, positions: usize) -> usize {
-        positions / self.vector + usize::from(positions % self.vector > self.alone)
+        blocks::vectors(positions, self.vector, self.alone)
     }
 
     /// Of `VECTORS` vectors of so many positions.
@@ -63,9 +63,6 @@ impl Tile {
         Tile { positions: VECTORS * vector, vector, alone: ALONE }
     }
 }
-
-/// So many positions beyond whole vectors are computed each by itself.
-const ALONE: usize = 2;
 
 /// Up to `each` parts for a thread, if there is work for them; `None` where threads had better share output channels.
 /// Groups, rows of a group and depth are those of the weight.
