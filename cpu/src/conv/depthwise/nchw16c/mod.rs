@@ -149,7 +149,7 @@ impl Nchw16c {
         Some(Nchw16c { window, pitch, band })
     }
 
-    /// ChannelLines of the image that so many output lines read.
+    /// Lines of the image that so many output lines read.
     fn lines(&self, outputs: usize) -> usize {
         (outputs - 1) * self.window.stride + (self.window.kernel[0] - 1) * self.window.dilations[0] + 1
     }
