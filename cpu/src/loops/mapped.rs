@@ -76,6 +76,9 @@ impl Mapped {
                     continue;
                 }
                 let copy = |row: &mut [T], range: std::ops::Range<usize>| {
+                    if range.is_empty() {
+                        return;
+                    }
                     if block == 1 {
                         for (y, &offset) in row[range.clone()].iter_mut().zip(&inner[range]) {
                             y.clone_from(
@@ -111,6 +114,8 @@ impl Mapped {
 struct Rows<'a> {
     /// For each outer axis its offsets, and the coordinate of the next row.
     axes: SmallVec<[(&'a [isize], usize); 8]>,
+    /// Where the rows along the last of these axes begin: most rows differ from the one before along that axis alone.
+    before: Option<usize>,
 }
 
 impl<'a> Rows<'a> {
@@ -122,21 +127,35 @@ impl<'a> Rows<'a> {
             let length = map.len().max(1);
             (rest, *at) = (rest / length, rest % length);
         }
-        Rows { axes }
+        let mut rows = Rows { axes, before: None };
+        rows.before = rows.start_of_last();
+        rows
+    }
+
+    fn start_of_last(&self) -> Option<usize> {
+        let (_, others) = self.axes.split_last()?;
+        others.iter().map(|&(map, at)| usize::try_from(map[at]).ok()).sum()
     }
 }
 
 impl Iterator for Rows<'_> {
     type Item = Option<usize>;
 
+    #[inline]
     fn next(&mut self) -> Option<Option<usize>> {
-        let start = self.axes.iter().map(|&(map, at)| usize::try_from(map[at]).ok()).sum();
-        for (map, at) in self.axes.iter_mut().rev() {
-            *at += 1;
-            if *at < map.len() {
-                break;
-            }
+        let Some(((map, at), others)) = self.axes.split_last_mut() else { return Some(Some(0)) };
+        let start = usize::try_from(map[*at]).ok().zip(self.before).map(|(offset, before)| before + offset);
+        *at += 1;
+        if *at == map.len() {
             *at = 0;
+            for (map, at) in others.iter_mut().rev() {
+                *at += 1;
+                if *at < map.len() {
+                    break;
+                }
+                *at = 0;
+            }
+            self.before = self.start_of_last();
         }
         Some(start)
     }
