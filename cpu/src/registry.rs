@@ -32,7 +32,7 @@ pub fn blocks_channels(ty: ElementType) -> bool {
 pub fn pairs_convolutions(ty: ElementType) -> bool {
     match ty {
         ElementType::F32 => true,
-        ElementType::BF16 => conv::pairs_halves(),
+        ElementType::BF16 => conv::pairs_bf16(),
         _ => false,
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn build_channel_blocked(node: &NodeContext<'_>) -> Result<CpuKernel,
 
 /// ConvPair.
 pub(crate) fn build_pair(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    first(&[pair::build, pair::build_of_halves], node)
+    first(&[pair::build_f32, pair::build_bf16], node)
 }
 
 fn first(algorithms: &[Build], node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {

@@ -20,7 +20,7 @@ pub(crate) use dot::{
     Residual, dot_plan_needed,
 };
 pub(crate) use im2col::{PatchTable, Patches};
-pub(crate) use pair::pairs_halves;
+pub(crate) use pair::pairs_bf16;
 
 pub(crate) const KERNELS: &[Entry] = &[
     Entry::new("Conv", choose::build),

@@ -24,10 +24,15 @@ pub(crate) enum Pixels<'a, T> {
 impl<'a, T: Interleave> Pixels<'a, T> {
     /// A channel-blocked image, which begins at a multiple of 4 bytes.
     pub(crate) fn channel_blocked(image: &'a [T]) -> Result<Self, OpError> {
-        bytemuck::try_cast_slice::<u8, u32>(bytes_of(image)).map(Pixels::ChannelBlocked).map_err(|_| {
-            OpError::Data("input 0, a channel-blocked image, does not begin at a multiple of 4 bytes".into())
-        })
+        channel_blocked(image).map(Pixels::ChannelBlocked)
     }
+}
+
+/// The dot groups of a channel-blocked image, which begins at a multiple of 4 bytes.
+pub(crate) fn channel_blocked<T: Interleave>(image: &[T]) -> Result<&[u32], OpError> {
+    bytemuck::try_cast_slice::<u8, u32>(bytes_of(image)).map_err(|_| {
+        OpError::Data("input 0, a channel-blocked image, does not begin at a multiple of 4 bytes".into())
+    })
 }
 
 /// That channel-blocked images need a plan of dot groups, and there is none for an image and a weight of these shapes.

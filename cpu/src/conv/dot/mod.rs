@@ -20,7 +20,7 @@ mod tiles;
 
 pub(crate) use bf16::build;
 pub(crate) use epilogue::{ChannelBlocked, Place, RawSums, Requantized, Residual};
-pub(crate) use image::{Image, Pixels, dot_plan_needed};
+pub(crate) use image::{Image, Pixels, channel_blocked, dot_plan_needed};
 pub(crate) use layout::{ImageLayout, Images};
 pub(crate) use panels::DotPanels;
 pub(crate) use plan::DotPlan;

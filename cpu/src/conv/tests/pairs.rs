@@ -57,7 +57,7 @@ fn a_pair_is_two_convolutions() {
 
 /// In bfloat16, whatever is channel-blocked, beside the same numbers in `f32`.
 #[test]
-fn pairs_in_halves() {
+fn pairs_in_bfloat16() {
     let ints = |list: &[i64]| Attribute::Ints(list.to_vec());
     for (i, (x, m, kernel, stride, pads)) in [
         ([1, 6, 9, 11], 20, 3, 1, [1, 1, 1, 1]),
@@ -116,7 +116,7 @@ fn pairs_in_halves() {
             let attributes = [&attributes[..], &blocked].concat();
             for constants in [&[][..], &[1, 3]] {
                 let got = run_constant("rukh", "ConvPair", 1, &attributes, &inputs, constants, 1);
-                if !crate::conv::pairs_halves() {
+                if !crate::conv::pairs_bf16() {
                     assert!(matches!(got, Err(OpError::Unsupported(_))));
                     continue;
                 }

@@ -10,27 +10,25 @@ use crate::loops::packing::Packing;
 use crate::loops::parallel::{GRAIN, Parts, split_mut};
 use crate::ops::OpError;
 use crate::ops::conv::ConvPair;
-use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, bytes_of};
+use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16};
 
 #[cfg(target_arch = "x86_64")]
 use super::product::Product;
+use super::weights::{Pack, PairWeights, not_in_pairs};
+use crate::conv::dot::channel_blocked;
 
-struct HalvesPair {
+/// The first weight as dot groups, `[outputs / 16, channels / 2, 16]`.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
+struct Panels(Weights<u32>);
+
+struct PairConv {
     op: ConvPair,
     /// Of constant weights.
-    weights: Option<PairWeights>,
-}
-
-/// The first weight as dot groups `[outputs / 16, channels / 2, 16]`, and the second in floats, for sixteen channels at a
-/// time.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
-struct PairWeights {
-    panels: Weights<u32>,
-    nchw16c: Vec<f32>,
+    weights: Option<PairWeights<Panels>>,
 }
 
 /// Whether two convolutions in bfloat16 are faster as one: where vectors multiply, not AMX's tiles.
-pub(crate) fn pairs_halves() -> bool {
+pub(crate) fn pairs_bf16() -> bool {
     bf16::available() && Bf16Pair::available() && !has_tiles()
 }
 
@@ -39,18 +37,12 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     if node.input(0) != Some(ElementType::BF16) || !(bf16::available() && Bf16Pair::available()) {
         return Ok(None);
     }
-    let weights = match (node.constant(1), node.constant(3)) {
-        (Some(w1), Some(w2)) => {
-            let (w1, w2) = (w1.aligned()?, w2.aligned()?);
-            Some(PairWeights::new([w1.view(), w2.view()], Packing::of(node)))
-        }
-        _ => None,
-    };
-    Ok(Some(Box::new(HalvesPair { op: node.op::<ConvPair>().clone(), weights })))
+    let weights = PairWeights::of_constants(node)?;
+    Ok(Some(Box::new(PairConv { op: node.op::<ConvPair>().clone(), weights })))
 }
 
-impl PairWeights {
-    fn new([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> Self {
+impl Pack for Panels {
+    fn pack([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> PairWeights<Self> {
         let (m, channels) = (w1.shape()[0], w1.shape()[1]);
         let (groups, weight) = (channels.div_ceil(2), w1.slice::<bf16>());
         let panels = packing.filled(m.next_multiple_of(VECTOR) * groups, |panels| {
@@ -64,7 +56,7 @@ impl PairWeights {
         let mut kernels = vec![0.0; w2.len()];
         widen_bfloat16(w2.slice::<bf16>(), &mut kernels);
         let taps = w2.shape()[2..].iter().product();
-        PairWeights { panels, nchw16c: nchw16c_kernels(&kernels, taps) }
+        PairWeights { panels: Panels(panels), nchw16c: nchw16c_kernels(&kernels, taps) }
     }
 }
 
@@ -72,7 +64,7 @@ fn dot_group(low: bf16, high: bf16) -> u32 {
     u32::from(low.to_bits()) | u32::from(high.to_bits()) << 16
 }
 
-impl HalvesPair {
+impl PairConv {
     /// Whether the image is channel-blocked; how many dot groups of channels it has, and its height and width.
     fn image(&self, x: &[usize]) -> (bool, usize, [usize; 2]) {
         let blocked = self.op.second.channel_blocked[0];
@@ -80,7 +72,7 @@ impl HalvesPair {
     }
 }
 
-impl Kernel for HalvesPair {
+impl Kernel for PairConv {
     fn algorithm(&self) -> &'static str {
         "pointwise and depthwise in one, of bfloat16 pairs"
     }
@@ -96,8 +88,7 @@ impl Kernel for HalvesPair {
         let state = if x.shape[1] > 0 { Nchw16c::of_costly_lines(&geometry) } else { None };
         let outputs = x.shape[0] * self.op.second.group * geometry.output.iter().product::<usize>();
         if state.is_none() && outputs > 0 {
-            let reason = format!("images of {:?} are not convolved in pairs; use two Conv", x.shape);
-            return Err(OpError::Unsupported(reason));
+            return Err(not_in_pairs(x.shape));
         }
         let elements = if blocked { 0 } else { x.shape[0] * groups * image[0] * image[1] };
         Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<u32>() })
@@ -109,24 +100,15 @@ impl Kernel for HalvesPair {
         inputs: &[Option<TensorView<'_>>],
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
-        let (Some(x), Some(w2), Some(y)) = (inputs[0], inputs[3], &mut outputs[0]) else { return Ok(()) };
+        let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let Some(way) = cx.state::<Option<Nchw16c>>() else { return Ok(()) };
-        let packed;
-        let weights = match (&self.weights, inputs[1]) {
-            (Some(weights), _) => weights,
-            (None, Some(w1)) => {
-                packed = PairWeights::new([w1, w2], cx.pool.into());
-                &packed
-            }
-            _ => return Ok(()),
-        };
+        let (mut room, given) = (None, [inputs[1], inputs[3]]);
+        let weights = PairWeights::or_packed(self.weights.as_ref(), given, cx.pool, &mut room);
+        let Some(weights) = weights else { return Ok(()) };
         let (blocked, channels, [height, width]) = self.image(x.shape());
         let area = height * width;
         let pixels = match blocked {
-            true => bytemuck::try_cast_slice::<u8, u32>(bytes_of(x.slice::<bf16>())).map_err(|_| {
-                let reason = "input 0, a channel-blocked image, does not begin at a multiple of 4 bytes";
-                OpError::Data(reason.into())
-            })?,
+            true => channel_blocked(x.slice::<bf16>())?,
             false => {
                 let scratch = &mut cx.scratch::<u32>()[..x.shape()[0] * channels * area];
                 let (x, all) = (x.slice::<bf16>(), x.shape()[1]);
@@ -158,7 +140,7 @@ impl Kernel for HalvesPair {
         };
         #[cfg(target_arch = "x86_64")]
         {
-            let (panels, activation) = (&*weights.panels, self.op.first);
+            let (panels, activation) = (&*weights.panels.0, self.op.first);
             let product = Product { x: pixels, channels, area, width, panels, bias: bias(2), activation };
             way.convolve(cx.pool, &product, channels, &outputs);
         }

@@ -1,9 +1,10 @@
-//! The kernel of a node.
+//! Pairs of convolutions in `f32`.
 
 use std::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
 use super::product::Product;
+use super::weights::{Pack, PairWeights, not_in_pairs};
 use crate::conv::common::blocks::GRAIN;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::Lines;
@@ -37,16 +38,8 @@ const POSITIONS: usize = 4096;
 struct PairConv {
     op: ConvPair,
     /// Of constant weights.
-    weights: Option<PairWeights>,
+    weights: Option<PairWeights<Panels>>,
     threads: usize,
-}
-
-/// The first weight, packed, and the second, for sixteen channels at a time. Where both are computed with channels in lanes,
-/// panels have sixteen rows.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
-struct PairWeights {
-    panels: Panels,
-    nchw16c: Vec<f32>,
 }
 
 /// What depends on shapes.
@@ -78,8 +71,9 @@ struct Band {
     before: usize,
 }
 
-impl PairWeights {
-    fn new([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> Self {
+impl Pack for Panels {
+    /// Where both are computed with channels in lanes, panels have sixteen rows.
+    fn pack([w1, w2]: [TensorView<'_>; 2], packing: Packing<'_>) -> PairWeights<Self> {
         let (m, k) = (w1.shape()[0], w1.shape()[1]);
         let taps = w2.shape()[2..].iter().product();
         let in_lanes = nchw8c::available() || <f32 as Nchw16cElement>::available();
@@ -96,13 +90,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     if node.input(0) != Some(ElementType::F32) {
         return Ok(None);
     }
-    let weights = match (node.constant(1), node.constant(3)) {
-        (Some(w1), Some(w2)) => {
-            let (w1, w2) = (w1.aligned()?, w2.aligned()?);
-            Some(PairWeights::new([w1.view(), w2.view()], Packing::of(node)))
-        }
-        _ => None,
-    };
+    let weights = PairWeights::of_constants(node)?;
     Ok(Some(Box::new(PairConv { op: node.op::<ConvPair>().clone(), weights, threads: node.pool.threads() })))
 }
 
@@ -164,9 +152,7 @@ impl Kernel for PairConv {
         let (Some(x), Some(w)) = (&inputs[0], &inputs[3]) else { return Ok(Prepared::default()) };
         let geometry = self.op.second.window.geometry(&x.shape[2..], &w.shape[2..])?;
         let state = self.state(&geometry, x.shape[0], x.shape[1]).filter(|_| x.shape[1] > 0);
-        let state = state.ok_or_else(|| {
-            OpError::Unsupported(format!("images of {:?} are not convolved in pairs; use two Conv", x.shape))
-        })?;
+        let state = state.ok_or_else(|| not_in_pairs(x.shape))?;
         Ok(Prepared { state: Some(Box::new(state)), scratch: 0 })
     }
 
@@ -177,15 +163,9 @@ impl Kernel for PairConv {
         outputs: &mut [Option<TensorViewMut<'_>>],
     ) -> Result<(), OpError> {
         let (Some(x), Some(w2), Some(y)) = (inputs[0], inputs[3], &mut outputs[0]) else { return Ok(()) };
-        let packed;
-        let weights = match (&self.weights, inputs[1]) {
-            (Some(weights), _) => weights,
-            (None, Some(w1)) => {
-                packed = PairWeights::new([w1, w2], cx.pool.into());
-                &packed
-            }
-            _ => return Ok(()),
-        };
+        let (mut room, given) = (None, [inputs[1], inputs[3]]);
+        let weights = PairWeights::or_packed(self.weights.as_ref(), given, cx.pool, &mut room);
+        let Some(weights) = weights else { return Ok(()) };
         let bias = |i: usize| inputs.get(i).copied().flatten().map(|bias| bias.slice::<f32>());
         let (bias, out) = ([bias(2), bias(4)], &Parts::new(y.slice::<f32>()));
         let (shape, op, kernels) = (x.shape(), &self.op, w2.slice::<f32>());
@@ -217,7 +197,7 @@ fn even(vectors: usize, threads: usize, most: usize) -> usize {
 fn in_lanes(
     cx: &KernelContext<'_>,
     op: &ConvPair,
-    weights: &PairWeights,
+    weights: &PairWeights<Panels>,
     state: &State,
     (x, shape): (&[f32], &[usize]),
     bias: [Option<&[f32]>; 2],
@@ -249,7 +229,7 @@ fn in_lanes(
 fn in_lanes(
     _: &KernelContext<'_>,
     _: &ConvPair,
-    _: &PairWeights,
+    _: &PairWeights<Panels>,
     _: &State,
     _: (&[f32], &[usize]),
     _: [Option<&[f32]>; 2],
@@ -261,7 +241,7 @@ fn in_lanes(
 /// One run.
 struct Pair<'a> {
     op: &'a ConvPair,
-    weights: &'a PairWeights,
+    weights: &'a PairWeights<Panels>,
     /// The second weight as it is.
     kernels: &'a [f32],
     bias: [Option<&'a [f32]>; 2],
