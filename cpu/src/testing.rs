@@ -40,6 +40,21 @@ pub(super) fn run_constant(
     constants: &[usize],
     outputs: usize,
 ) -> Result<Vec<Value>, OpError> {
+    run_on(&Pool::new(2), domain, name, opset, attributes, inputs, constants, outputs)
+}
+
+/// The same on other threads.
+#[expect(clippy::too_many_arguments, reason = "what `run_constant` has, and the threads")]
+pub(super) fn run_on(
+    pool: &Pool,
+    domain: &str,
+    name: &str,
+    opset: i64,
+    attributes: &[(&str, Attribute)],
+    inputs: &[Option<Value>],
+    constants: &[usize],
+    outputs: usize,
+) -> Result<Vec<Value>, OpError> {
     let node = Node {
         name: "test".into(),
         op: OpName { domain: domain.into(), name: name.into(), opset },
@@ -52,7 +67,7 @@ pub(super) fn run_constant(
         outputs: (0..outputs).map(|i| Some(crate::graph::ValueId(100 + i as u32))).collect(),
     };
     let refs: Vec<Option<&Value>> = inputs.iter().map(Option::as_ref).collect();
-    evaluate_with(&node, &refs, constants, &Pool::new(2))
+    evaluate_with(&node, &refs, constants, pool)
 }
 
 /// A tensor as an input.

@@ -1,9 +1,13 @@
 //! Pairs of a pointwise and a depthwise convolution are what the two would be.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::graph::Attribute;
 use crate::ops::OpError;
-use crate::tensor::{Value, bf16};
-use crate::testing::{block_channels, elements, noise, ramp, run_constant, t};
+use crate::tensor::{ElementType, Value, bf16};
+use crate::testing::{block_channels, elements, noise, ramp, run_constant, run_on, t};
+use crate::threads::Pool;
 
 #[test]
 fn a_pair_is_two_convolutions() {
@@ -129,6 +133,50 @@ fn pairs_in_bfloat16() {
                 }
             }
         }
+    }
+}
+
+/// However many threads there are, more than blocks of channels and lines too, a pair is the same; where the run is cancelled it
+/// ends, with anything.
+#[test]
+fn pairs_on_any_number_of_threads() {
+    for (ty, x, m, stride) in [
+        (ElementType::F32, [1, 6, 14, 14], 40, 1),
+        (ElementType::F32, [2, 3, 9, 90], 18, 2),
+        (ElementType::F32, [1, 2, 1, 5], 4, 1),
+        (ElementType::BF16, [1, 6, 14, 14], 40, 1),
+        (ElementType::BF16, [2, 4, 9, 90], 18, 2),
+        (ElementType::BF16, [1, 2, 1, 5], 4, 1),
+    ] {
+        if ty == ElementType::BF16 && !crate::conv::pairs_bf16() {
+            // The processor has no products of bfloat16 that pairs are made of.
+            continue;
+        }
+        let tensor = |shape: &[usize]| match ty {
+            ElementType::BF16 => t(shape, &ramp::<bf16>(shape.iter().product())),
+            _ => t(shape, &ramp::<f32>(shape.iter().product())),
+        };
+        let inputs = [&x[..], &[m, x[1], 1, 1], &[m], &[m, 1, 3, 3], &[m]].map(tensor);
+        let ints = |x: i64, count| Attribute::Ints(vec![x; count]);
+        let attributes = [
+            ("kernel_shape", ints(3, 2)),
+            ("strides", ints(stride, 2)),
+            ("pads", ints(1, 4)),
+            ("group", Attribute::Int(m as i64)),
+        ];
+        let run = |pool: &Pool| {
+            let out = run_on(pool, "rukh", "ConvPair", 1, &attributes, &inputs, &[1, 3], 1).unwrap();
+            match ty {
+                ElementType::BF16 => elements::<bf16>(&out[0]).1.iter().map(|x| x.to_f32()).collect(),
+                _ => elements::<f32>(&out[0]).1,
+            }
+        };
+        let want = run(&Pool::new(1));
+        for threads in [2, 3, 8] {
+            assert_eq!(run(&Pool::new(threads)), want, "{ty:?} {x:?} on {threads} threads");
+        }
+        let cancelled = Pool::new(2).until(Some(Arc::new(AtomicBool::new(true))));
+        assert_eq!(run(&cancelled).len(), want.len());
     }
 }
 
