@@ -44,6 +44,11 @@ pub(crate) trait Epilogue<S>: Sync {
     /// Takes columns `start..start + sums.len()` of one row, computed outside of `rows`.
     fn write(&self, batch: usize, row: usize, start: usize, sums: &mut [S]);
 
+    /// Whether `apply_in_place` changes rows; else it need not be called.
+    fn applies_in_place(&self) -> bool {
+        true
+    }
+
     /// Takes one whole row that was computed in place.
     fn apply_in_place(&self, _batch: usize, _row: usize, _sums: &mut [S]) {}
 }
@@ -278,6 +283,12 @@ impl<O: Store> Epilogue<O::Compute> for FusedEpilogue<'_, O> {
         // SAFETY: a product writes each element of its result once, so nobody else has this part.
         let out = unsafe { self.out.get(at..at + values.len()) };
         O::store_all(values, out);
+    }
+
+    fn applies_in_place(&self) -> bool {
+        self.alpha != 1.0
+            || self.addends.iter().any(Option::is_some)
+            || self.activation != Activation::Identity
     }
 
     fn apply_in_place(&self, batch: usize, row: usize, values: &mut [O::Compute]) {

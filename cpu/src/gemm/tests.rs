@@ -36,7 +36,7 @@ fn transpose(x: &[f64], batch: usize, rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-const SIZES: [(usize, usize, usize, usize); 12] = [
+const SIZES: [(usize, usize, usize, usize); 17] = [
     (1, 1, 1, 1),
     (2, 3, 5, 7),
     (1, 1, 700, 300),
@@ -50,6 +50,14 @@ const SIZES: [(usize, usize, usize, usize); 12] = [
     (3, 1, 9, 64),
     (2, 4, 37, 150),
     (1, 2, 130, 300),
+    // Depths of several parts.
+    (1, 1, 9, 5000),
+    (1, 3, 9, 2100),
+    // A single row of several tiles.
+    (1, 1, 4300, 20),
+    // The last columns as dot products.
+    (2, 49, 49, 32),
+    (1, 20, 37, 43),
 ];
 
 fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: impl Fn(f64) -> C + Copy) {

@@ -7,13 +7,17 @@ use super::dot::TILE_STRIP;
 use super::epilogue::Epilogue;
 use super::operand::{Left, Product, Right};
 use super::plain;
-use super::sgemm::panels;
+use super::sgemm::{block, panels};
 use super::shape::{Extent, GemmShape};
 use crate::loops::scratch::with_scratch;
 use crate::threads::Pool;
 
 /// Columns of a tile at most: with a block's depth of 256, its part of `b` stays in the L2 cache.
 const COLUMNS: usize = 512;
+/// That for a single row, which needs none of `b` twice: the row stays in the L1 cache.
+const ROW_COLUMNS: usize = 4096;
+/// Depth that dot products sum at a time: each element of a vector of eight has 256 terms then, as sums of tiles have.
+const DOTS_DEPTH: usize = 2048;
 /// Elements of a tile at most.
 const TILE: usize = 256 * 1024;
 /// That if the right operand is packed: nothing is packed anew then, and the tile stays in the L2 cache beside it.
@@ -140,6 +144,7 @@ fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, us
     // Of a packed operand a tile takes whole units of one block.
     let (packed, unit, mut columns) = match product.b {
         Right::Packed(b, _) => (true, b.unit, b.columns),
+        Right::Plain(..) if m == 1 => (false, 64, n.div_ceil(n.div_ceil(ROW_COLUMNS)).next_multiple_of(64)),
         _ => (false, 64, n.div_ceil(n.div_ceil(COLUMNS)).next_multiple_of(64)),
     };
     let narrower = |columns: usize| match product.b {
@@ -201,8 +206,10 @@ fn compute_tile<C: Compute>(
     with_scratch(lengths, |[tile, a_block, b_block]: [&mut [C]; 3]| match direct {
         Some(out) => {
             accumulate(product, batch, rows.clone(), columns, out, a_block, b_block);
-            for (row, values) in rows.zip(out.chunks_exact_mut(product.n)) {
-                epilogue.apply_in_place(batch, row, values);
+            if epilogue.applies_in_place() {
+                for (row, values) in rows.zip(out.chunks_exact_mut(product.n)) {
+                    epilogue.apply_in_place(batch, row, values);
+                }
             }
         }
         None => {
@@ -212,6 +219,19 @@ fn compute_tile<C: Compute>(
             }
         }
     });
+}
+
+/// Whether parts of the depth may be long: few rows times columns that are contiguous are dot products, of which nothing is
+/// packed, and what is contiguous is read fastest from its begin to its end.
+fn of_dots<C: Compute>(product: &Product<'_, C>, rows: usize) -> bool {
+    match (product.a, product.b) {
+        (Left::Plain(a, _), Right::Plain(b, _)) => {
+            // A product takes some rows as dot products only if they have no more than these elements.
+            let fits = rows == 1 || rows <= block::FEW && product.k <= DOTS_DEPTH;
+            C::ANY_STRIDES && fits && a.column_stride == 1 && b.row_stride == 1
+        }
+        _ => false,
+    }
 }
 
 /// Sums over blocks of the depth.
@@ -227,8 +247,9 @@ fn accumulate<C: Compute>(
     if product.k == 0 {
         return out.fill(C::default());
     }
-    for (depth_block, start) in (0..product.k).step_by(C::DEPTH).enumerate() {
-        let depths = start..(start + C::DEPTH).min(product.k);
+    let depth = if of_dots(product, rows.len()) { DOTS_DEPTH } else { C::DEPTH };
+    for (depth_block, start) in (0..product.k).step_by(depth).enumerate() {
+        let depths = start..(start + depth).min(product.k);
         let extent = Extent { rows: rows.len(), columns: columns.len(), depth: depths.len() };
         fill_b(product, batch, depths.clone(), columns.clone(), b_block);
         let b = || match product.b {

@@ -9,7 +9,8 @@ use std::cell::Cell;
 use crate::tensor::{ALIGNMENT, Buffer, Element};
 
 thread_local! {
-    static SPARE: Cell<Option<Buffer>> = const { Cell::new(None) };
+    /// The last one is for the next use, the one before it for a use inside that, and so on.
+    static SPARE: Cell<Vec<Buffer>> = const { Cell::new(Vec::new()) };
 }
 
 /// Lends `body` slices of these lengths, aligned to 64 bytes, with unspecified content. A use inside
@@ -20,19 +21,31 @@ pub(crate) fn with_scratch<T: Element, const N: usize, R>(
 ) -> R {
     let step = ALIGNMENT / size_of::<T>();
     let total: usize = lengths.iter().map(|len| len.next_multiple_of(step) * size_of::<T>()).sum();
+    if total == 0 {
+        return body(lengths.map(|_| <&mut [T]>::default()));
+    }
     let buffer = spare(total);
     // SAFETY: nobody else holds the buffer while it is out of its cell, and it is put back when `body` has returned.
     let result = body(unsafe { slices(&buffer, lengths) });
-    SPARE.set(Some(buffer));
+    keep(buffer);
     result
 }
 
 /// At least `bytes` bytes. A function of its own, as `slices` is: `with_scratch` is compiled for each of its many bodies.
 fn spare(bytes: usize) -> Buffer {
-    match SPARE.take() {
+    let mut spare = SPARE.take();
+    let last = spare.pop();
+    SPARE.set(spare);
+    match last {
         Some(buffer) if buffer.len() >= bytes => buffer,
         _ => Buffer::zeroed(bytes.next_power_of_two()).unwrap_or_else(|e| panic!("{e}")),
     }
+}
+
+fn keep(buffer: Buffer) {
+    let mut spare = SPARE.take();
+    spare.push(buffer);
+    SPARE.set(spare);
 }
 
 /// Slices of these lengths, each from a multiple of [`ALIGNMENT`] on.
@@ -66,5 +79,18 @@ mod tests {
             assert_eq!((a[2], c[0]), (1.0, 3.0));
             assert!(c.as_ptr().addr().is_multiple_of(64));
         });
+    }
+
+    #[test]
+    fn uses_inside_others_keep_their_memory() {
+        let places = || {
+            with_scratch([100], |[outer]: [&mut [f32]; 1]| {
+                let inner = with_scratch([1000], |[inner]: [&mut [f32]; 1]| inner.as_ptr().addr());
+                (outer.as_ptr().addr(), inner)
+            })
+        };
+        let first = places();
+        with_scratch([0, 0], |[a, b]: [&mut [f32]; 2]| assert!(a.is_empty() && b.is_empty()));
+        assert_eq!(places(), first);
     }
 }

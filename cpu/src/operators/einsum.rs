@@ -2,7 +2,8 @@
 //!
 //! A dimension that both operands and the result have is a batch, one that only one operand and the
 //! result have is a row or a column, and what the result lacks is summed over. Operands are gathered
-//! through tables of offsets, so no order of dimensions needs a transposition.
+//! through tables of offsets, so no order of dimensions needs a transposition. Where they are matrices with rows
+//! or columns without gaps, they are read as they lie.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -12,7 +13,9 @@ use crate::ops::einsum::{Einsum, Label};
 use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
 use super::matmul::row_major;
-use crate::gemm::{Epilogue, Left, Product, Right, Source, Store, multiply};
+use crate::gemm::{
+    Epilogue, FusedEpilogue, InMemory, Left, Matrix, Offsets, Product, Right, Source, Store, multiply,
+};
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
 use crate::loops::parallel::Parts;
@@ -75,12 +78,39 @@ struct Tables {
     column: Vec<usize>,
 }
 
+impl Tables {
+    /// Elements between rows and between columns, where these are the same for all and not 0.
+    fn strides(&self) -> Option<(usize, usize)> {
+        let column = stride(&self.column, 1)?;
+        Some((stride(&self.row, self.column.len() * column)?, column))
+    }
+
+    /// Whether matrices are row-major and follow one another.
+    fn are_dense(&self) -> bool {
+        let size = self.row.len() * self.column.len();
+        let follow = self.batch.iter().enumerate().all(|(i, &at)| at == i * size);
+        follow && self.strides() == Some((self.column.len(), 1))
+    }
+}
+
+/// The distance between the entries of a table, if it is the same for all and not 0; `alone` for a single one.
+fn stride(table: &[usize], alone: usize) -> Option<usize> {
+    let &[first, second, ..] = table else { return Some(alone) };
+    let stride = second.checked_sub(first).filter(|&stride| stride > 0)?;
+    table.windows(2).all(|pair| pair[1] == pair[0] + stride).then_some(stride)
+}
+
 /// One product of the running result and the next operand.
 struct Step {
     a: Tables,
     b: Tables,
     out: Tables,
     out_len: usize,
+    /// The strides of operands that products read as they lie: rows of the left one without gaps, rows or columns of the
+    /// right one.
+    in_place: [Option<(usize, usize)>; 2],
+    /// Whether the result is written as matrices that follow one another.
+    dense: bool,
 }
 
 impl Step {
@@ -105,12 +135,14 @@ impl Step {
             row: named.offsets(row),
             column: named.offsets(column),
         };
-        Step {
-            a: tables(a, &rows, &summed),
-            b: tables(b, &summed, &columns),
-            out: tables(out, &rows, &columns),
-            out_len: out.len(),
-        }
+        let a = tables(a, &rows, &summed);
+        let b = tables(b, &summed, &columns);
+        let written = tables(out, &rows, &columns);
+        // A single column is one that is read from its begin to its end.
+        let lies = |&(row, column): &(usize, usize)| row == 1 || column == 1 && b.column.len() > 1;
+        let in_place = [a.strides().filter(|&(_, column)| column == 1), b.strides().filter(lies)];
+        let dense = written.are_dense();
+        Step { a, b, out: written, out_len: out.len(), in_place, dense }
     }
 }
 
@@ -226,21 +258,35 @@ fn run_step<A: Store, B: Store<Compute = A::Compute>, O: Store<Compute = A::Comp
     b: Gather<'_, B>,
     out: &mut [O],
 ) {
+    let [left, right] = step.in_place;
+    let (left, right) = (left.map(|strides| a.matrix(strides)), right.map(|strides| b.matrix(strides)));
     let product = Product {
         batch: step.out.batch.len(),
         m: step.out.row.len(),
         n: step.out.column.len(),
         k: step.a.column.len(),
-        a: Left::Source(&a),
-        b: Right::Source(&b),
+        a: left.as_ref().map_or(Left::Source(&a), InMemory::left),
+        b: right.as_ref().map_or(Right::Source(&b), InMemory::right),
     };
-    multiply(cx.pool, &product, &Scatter { out: Parts::new(&mut out[..step.out_len]), tables: &step.out });
+    let out = &mut out[..step.out_len];
+    if step.dense {
+        return multiply(cx.pool, &product, &FusedEpilogue::new(out, product.m, product.n));
+    }
+    multiply(cx.pool, &product, &Scatter { out: Parts::new(out), tables: &step.out });
 }
 
 /// A matrix whose elements lie where tables say.
 struct Gather<'a, T> {
     data: &'a [T],
     tables: &'a Tables,
+}
+
+impl<'a, T> Gather<'a, T> {
+    /// The matrices with these strides.
+    fn matrix(&self, (row_stride, column_stride): (usize, usize)) -> InMemory<'a, T> {
+        let matrix = Matrix { data: self.data, row_stride, column_stride };
+        InMemory { matrix, offsets: Offsets::Table(&self.tables.batch) }
+    }
 }
 
 impl<T: Store> Source<T::Compute> for Gather<'_, T> {
@@ -301,6 +347,13 @@ mod tests {
             ("ij,kl->jl", &[&[2, 3], &[4, 5]], &[3, 5], -57.0),
             (",ij->ij", &[&[], &[2, 2]], &[2, 2], -78.0),
             ("abc,cd,de->eab", &[&[2, 3, 4], &[4, 3], &[3, 5]], &[5, 2, 3], 254.0),
+            // Matrices that are read as they lie: rows and columns in either order, a single row, a single column.
+            ("bik,bkj->bij", &[&[2, 9, 17], &[2, 17, 13]], &[2, 9, 13], -2616.0),
+            ("bihd,bjhd->bhij", &[&[1, 9, 2, 8], &[1, 11, 2, 8]], &[1, 2, 9, 11], -424.0),
+            ("k,jk->j", &[&[8], &[3, 8]], &[3], -225.0),
+            ("ik,k->i", &[&[5, 7], &[7]], &[5], -420.0),
+            ("ki,k->i", &[&[7, 5], &[7]], &[5], -84.0),
+            ("ki,kj->ij", &[&[7, 9], &[7, 6]], &[9, 6], 294.0),
         ];
         for &(equation, shapes, shape, want) in cases {
             let inputs: Vec<_> = shapes.iter().map(|s| t(s, &ramp::<T>(s.iter().product()))).collect();

@@ -9,6 +9,8 @@ use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedAMatrix
 use rten_tensor::NdTensorView;
 
 use super::gemv;
+#[cfg(target_arch = "x86_64")]
+use super::last_columns;
 use super::panel_product;
 use super::panels::{self, Panels};
 use crate::gemm::compute::{BlockA, BlockB};
@@ -20,7 +22,7 @@ use crate::loops::scratch::with_scratch;
 use crate::loops::simd::vector_len;
 
 /// Rows that are multiplied by contiguous columns as dot products.
-const FEW: usize = 4;
+pub(crate) const FEW: usize = 4;
 
 /// Rows from which on it pays off to pack panels for them.
 const ENOUGH: usize = 8;
@@ -150,10 +152,7 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
             return panel_product::product(out, extent, a, b.floats().data(depth, columns), add, false);
         }
         (BlockA::Plain(a), BlockB::Plain(b)) if depth > 0 && packs(a, b, rows) => {
-            return with_scratch([panels::scratch_len(depth, columns)], |[scratch]: [&mut [f32]; 1]| {
-                panels::pack(b, depth, columns, scratch);
-                panel_product::product(out, extent, a, scratch, add, false);
-            });
+            return packed_here(out, extent, a, b, add);
         }
         (BlockA::Plain(a), BlockB::Plain(b)) => (GemmInputA::Unpacked(view(a, rows, depth)), b),
         (BlockA::Packed(a), BlockB::Plain(b)) => (GemmInputA::Packed(a.floats()), b),
@@ -170,6 +169,37 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
         // Extents and packing are ours: an error is a defect of the library.
         panic!("a product of {rows} × {depth} × {columns}: {error}");
     }
+}
+
+/// A product whose right operand is packed in panels for it alone.
+fn packed_here(out: &mut [f32], extent: Extent, a: Matrix<'_, f32>, b: Matrix<'_, f32>, add: bool) {
+    let Extent { columns, depth, .. } = extent;
+    #[cfg(target_arch = "x86_64")]
+    let last = last_columns::count(extent, vector_len());
+    #[cfg(not(target_arch = "x86_64"))]
+    let last = 0;
+    let packed = columns - last;
+    let copied = if b.row_stride == 1 { 0 } else { last * depth };
+    with_scratch([panels::scratch_len(depth, packed), copied], |[scratch, copy]: [&mut [f32]; 2]| {
+        panels::pack(b, depth, packed, scratch);
+        let rows = panel_product::Rows { out, stride: columns };
+        panel_product::product_to(rows, Extent { columns: packed, ..extent }, a, scratch, add, false);
+        #[cfg(target_arch = "x86_64")]
+        if last > 0 {
+            let b = b.at(0, packed);
+            let of = if b.row_stride == 1 {
+                (b.data, b.column_stride)
+            } else {
+                for (j, column) in copy.chunks_exact_mut(depth).enumerate() {
+                    let from = b.data[j * b.column_stride..].iter().step_by(b.row_stride);
+                    column.iter_mut().zip(from).for_each(|(y, &x)| *y = x);
+                }
+                (&*copy, depth)
+            };
+            let rows = panel_product::Rows { out, stride: columns };
+            last_columns::product(rows, packed, Extent { columns: last, ..extent }, a, of, add);
+        }
+    });
 }
 
 /// Whether panels are packed for one product: with AVX2, whose tile is faster than the crate's (`avx2`), and with AVX-512, where

@@ -30,9 +30,28 @@ pub(crate) fn product(
     add: bool,
     backwards: bool,
 ) {
+    let rows = Rows { out, stride: extent.columns };
+    product_to(rows, extent, a, b, add, backwards);
+}
+
+/// Where rows of a product are written: so many elements from one another.
+pub(super) struct Rows<'a> {
+    pub(super) out: &'a mut [f32],
+    pub(super) stride: usize,
+}
+
+/// As `product`, to rows that may have more columns behind those of the product.
+pub(super) fn product_to(
+    Rows { out, stride }: Rows<'_>,
+    extent: Extent,
+    a: Matrix<'_, f32>,
+    b: &[f32],
+    add: bool,
+    backwards: bool,
+) {
     let Extent { rows, columns, depth } = extent;
     assert!(
-        b.len() >= scratch_len(depth, columns) && out.len() >= rows * columns,
+        b.len() >= scratch_len(depth, columns) && stride >= columns && out.len() >= rows * stride,
         "operands have their extent"
     );
     if rows == 0 || columns == 0 {
@@ -40,17 +59,19 @@ pub(crate) fn product(
     }
     if depth == 0 {
         if !add {
-            out[..rows * columns].fill(0.0);
+            out[..rows * stride].chunks_exact_mut(stride).for_each(|row| row[..columns].fill(0.0));
         }
         return;
     }
     let last = (rows - 1) * a.row_stride + (depth - 1) * a.column_stride;
     assert!(last < a.data.len(), "the left operand has {rows} × {depth} elements");
-    Blocks { out, extent, a, b, add, backwards }.widest();
+    Blocks { out, stride, extent, a, b, add, backwards }.widest();
 }
 
 struct Blocks<'a> {
     out: &'a mut [f32],
+    /// Elements from a row of it to the next.
+    stride: usize,
     extent: Extent,
     /// The last element of the extent lies inside.
     a: Matrix<'a, f32>,
@@ -123,12 +144,12 @@ impl Blocks<'_> {
             return 0;
         }
         assert!((rows - 1) * stride + depth <= self.a.data.len(), "rows lie inside");
-        let to = &mut self.out[start..rows * columns];
+        let to = &mut self.out[start..rows * self.stride];
         let (rows_of_a, fetch) = (self.a.data.as_ptr(), panel.as_ptr_range().end);
         let operands = avx2::Operands { panel: panel.as_ptr(), rows: rows_of_a, stride, depth, fetch, step };
         // SAFETY: vectors of 8 are those of AVX2 with FMA; the panel has `depth` rows, of each row `depth` elements lie
         // inside, and as many columns as are written lie in the rows.
-        unsafe { avx2::product(operands, tiles, to.as_mut_ptr(), columns, self.add) };
+        unsafe { avx2::product(operands, tiles, to.as_mut_ptr(), self.stride, self.add) };
         rows
     }
 
@@ -151,10 +172,13 @@ impl Blocks<'_> {
         });
         let mut at = panel.as_ptr();
         let mut offset = 0;
+        let ahead = R == 1 && all == 1 && fetches_ahead();
         for _ in 0..depth {
             if R == 1 {
-                for line in (0..V * len).step_by(LINE / size_of::<f32>()) {
-                    ops.prefetch(at.wrapping_add(AHEAD + line));
+                if ahead {
+                    for line in (0..V * len).step_by(LINE / size_of::<f32>()) {
+                        ops.prefetch(at.wrapping_add(AHEAD + line));
+                    }
                 }
             } else {
                 ops.prefetch(fetch);
@@ -177,7 +201,7 @@ impl Blocks<'_> {
         let last = (columns - start - (V - 1) * len).min(len);
         let mask = ops.first_n_mask(last);
         for (sums, row) in sums.into_iter().zip(rows) {
-            let out = &mut self.out[row * columns + start..][..(V * len).min(columns - start)];
+            let out = &mut self.out[row * self.stride + start..][..(V * len).min(columns - start)];
             for (v, sum) in sums.into_iter().enumerate() {
                 let to = out[v * len..].as_mut_ptr();
                 // SAFETY: all vectors but the last are whole, and of that the mask has as many elements as the
@@ -194,6 +218,15 @@ impl Blocks<'_> {
             }
         }
     }
+}
+
+/// Whether a single row fetches its panel ahead. AMD's processors read what is contiguous faster by themselves: on a Zen 4,
+/// with fetches 1.3 times the time from the third cache, and 1.05 from memory.
+fn fetches_ahead() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return crate::isa::is_intel();
+    #[cfg(not(target_arch = "x86_64"))]
+    true
 }
 
 /// Some rows of a panel's columns.
@@ -243,7 +276,8 @@ mod tests {
                 let mut out = vec![1.0; rows * columns];
                 for (add, before) in [(true, 1.0), (false, 0.0)] {
                     let a = Matrix::new(&a, depth);
-                    Blocks { out: &mut out, extent, a, b: &scratch, add, backwards }.eval(isa);
+                    let stride = columns;
+                    Blocks { out: &mut out, stride, extent, a, b: &scratch, add, backwards }.eval(isa);
                     for (i, &x) in out.iter().enumerate() {
                         let want = want(i / columns, i % columns) + before;
                         assert_eq!(x, want, "{rows} × {columns} × {depth}, element {i}, add {add}");
