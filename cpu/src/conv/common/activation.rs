@@ -35,18 +35,19 @@ pub(crate) use with_activation;
 /// Applies to what is written the functions that `with_activation` has no form for.
 #[inline(always)]
 pub(crate) fn activate_rest(activation: Activation, written: &mut [f32]) {
-    use Activation::*;
-    match activation {
-        Identity
-        | Relu
-        | LeakyRelu { .. }
-        | Clip { .. }
-        | HardSigmoid { .. }
-        | HardSwish
-        | Sigmoid
-        | Silu => {}
-        other => activate(other, written),
+    if has_rest(activation) {
+        activate(activation, written);
     }
+}
+
+/// Whether `with_activation` has no form for it.
+#[inline(always)]
+pub(crate) fn has_rest(activation: Activation) -> bool {
+    use Activation::*;
+    !matches!(
+        activation,
+        Identity | Relu | LeakyRelu { .. } | Clip { .. } | HardSigmoid { .. } | HardSwish | Sigmoid | Silu
+    )
 }
 
 /// Applies an activation to vectors.

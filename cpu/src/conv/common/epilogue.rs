@@ -6,7 +6,7 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdUnaryOp};
 
-use super::activation::{activate_rest, with_activation};
+use super::activation::{activate_rest, has_rest, with_activation};
 use super::lines::Segments;
 use super::masks::Masks;
 use crate::loops::fetch;
@@ -93,25 +93,35 @@ impl<'a> F32Epilogue<'a> {
         column: usize,
     ) {
         let ops = isa.f32();
-        let (len, count) = (ops.len(), V * ops.len());
-        assert!(column + count <= self.columns);
+        let (len, count, stride) = (ops.len(), V * ops.len(), self.columns);
+        let first = self.start + row * stride + column;
+        let end = first + (R - 1) * stride + count;
+        assert!(column + count <= stride && end <= self.out.len(), "rows lie inside the outputs");
+        let out = self.out.start().wrapping_add(first);
+        let residual = self.residual.map(|residual| residual[first..end].as_ptr());
+        let bias = self.bias.map(|bias| bias[row..row + R].as_ptr());
         with_activation!(self.activation, f => {
-            for (row, sums) in (row..).zip(sums) {
-                let at = self.start + row * self.columns + column;
-                // SAFETY: tiles do not overlap, and each is computed once.
-                let out = unsafe { self.out.get(at..at + count) };
-                let residual = self.residual.map(|residual| &residual[at..at + count]);
-                let bias = ops.splat(self.bias.map_or(0.0, |bias| bias[row]));
-                for (v, sum) in sums.into_iter().enumerate() {
-                    let mut x = ops.add(sum, bias);
-                    if let Some(residual) = residual {
-                        x = ops.add(x, ops.load(&residual[v * len..]));
+            for (r, sums) in sums.into_iter().enumerate() {
+                // SAFETY: all rows lie inside by the assertion and the bounds of slices; tiles do not overlap, and each is
+                // computed by one thread.
+                unsafe {
+                    let bias = ops.splat(bias.map_or(0.0, |bias| *bias.add(r)));
+                    for (v, sum) in sums.into_iter().enumerate() {
+                        let (mut x, at) = (ops.add(sum, bias), r * stride + v * len);
+                        if let Some(residual) = residual {
+                            x = ops.add(x, ops.load_ptr(residual.add(at)));
+                        }
+                        ops.store_ptr(f.eval(isa, x), out.add(at));
                     }
-                    ops.store(f.eval(isa, x), &mut out[v * len..]);
                 }
-                activate_rest(self.activation, out);
             }
         });
+        if has_rest(self.activation) {
+            for at in (first..).step_by(stride).take(R) {
+                // SAFETY: as above.
+                activate_rest(self.activation, unsafe { self.out.get(at..at + count) });
+            }
+        }
     }
 
     /// Applies the activation to vectors; what is written of them is to be given to `written`.

@@ -91,14 +91,6 @@ impl Segments {
     pub(crate) const NONE: Segments =
         Segments { list: [Run { from: 0, to: 0, len: 0 }; 3 * LONGEST], count: 0, of: (0, 0) };
 
-    /// Those of positions `start..start + count`, in vectors of `len`.
-    #[inline(always)]
-    pub(crate) fn new(lines: Lines, start: usize, count: usize, len: usize) -> Self {
-        let mut segments = Self::NONE;
-        segments.set(lines, start, count, len);
-        segments
-    }
-
     /// Sets those of positions `start..start + count`, in vectors of `len`.
     #[inline(always)]
     pub(crate) fn set(&mut self, lines: Lines, start: usize, count: usize, len: usize) {

@@ -184,31 +184,53 @@ impl Planes {
         if !self.copied() {
             return out.copy_from_slice(image);
         }
-        for (phase, plane) in out.chunks_exact_mut(self.plane).enumerate() {
-            self.copy_plane(isa, masks, image, phase, plane, border);
+        let (mut phase, mut out) = (0, out);
+        while phase < self.phases.len() {
+            let count = self.of_lines(phase);
+            let (planes, rest) = out.split_at_mut(count * self.plane);
+            self.copy_planes(isa, masks, image, phase, planes, border);
+            (phase, out) = (phase + count, rest);
         }
     }
 
-    /// Copies one plane of a channel.
+    /// How many planes from one on take elements of the same lines.
     #[inline(always)]
-    fn copy_plane<I: Isa>(
+    fn of_lines(&self, phase: usize) -> usize {
+        let phases = &self.phases[phase..];
+        phases.iter().take_while(|other| other.of[0] == phases[0].of[0]).count()
+    }
+
+    /// Copies some planes of a channel from a phase on that take elements of the same lines. All of them take a line's before
+    /// the next line comes: a line is read from a farther cache once.
+    #[inline(always)]
+    fn copy_planes<I: Isa>(
         &self,
         isa: I,
         masks: &Masks<I>,
         image: &[f32],
         phase: usize,
-        plane: &mut [f32],
+        planes: &mut [f32],
         border: Option<f32>,
     ) {
-        let mut done = 0;
-        for (to, from) in self.lines(phase) {
-            if let Some(border) = border {
-                plane[done..to.start].fill(border);
+        let phases = &self.phases[phase..][..planes.len() / self.plane];
+        let Some(Phase { rows, .. }) = phases.first() else { return };
+        for (i, row) in rows.clone().enumerate() {
+            let each = phases.iter().zip(planes.chunks_exact_mut(self.plane));
+            for (Phase { columns, first, .. }, plane) in each.filter(|(phase, _)| !phase.columns.is_empty()) {
+                let start = row * self.pitch + columns.start;
+                if let Some(border) = border {
+                    // What lies left of the line, and right of the one before it.
+                    let done = if i == 0 { 0 } else { start + columns.len() - self.pitch };
+                    plane[done..start].fill(border);
+                }
+                let from = (first[0] + i * self.strides[0]) * self.image[1] + first[1];
+                copy_line(isa, masks, image, from, self.strides[1], &mut plane[start..][..columns.len()]);
             }
-            done = to.end;
-            copy_line(isa, masks, image, from, self.strides[1], &mut plane[to]);
         }
-        if let Some(border) = border {
+        let Some(border) = border else { return };
+        for (Phase { columns, .. }, plane) in phases.iter().zip(planes.chunks_exact_mut(self.plane)) {
+            let none = rows.is_empty() || columns.is_empty();
+            let done = if none { 0 } else { (rows.end - 1) * self.pitch + columns.end };
             plane[done..].fill(border);
         }
     }
@@ -282,10 +304,14 @@ impl SimdOp for CopyPlanes<'_> {
     fn eval<I: Isa>(self, isa: I) {
         let CopyPlanes { planes, image, channel: step, first, out } = self;
         let masks = Masks::new(isa);
-        for (i, plane) in (first..).zip(out.chunks_exact_mut(planes.plane)) {
+        let (mut i, mut out) = (first, out);
+        while !out.is_empty() {
             let (channel, phase) = (i / planes.phases.len(), i % planes.phases.len());
             let image = &image[channel * step..][..planes.image()];
-            planes.copy_plane(isa, &masks, image, phase, plane, Some(0.0));
+            let count = planes.of_lines(phase).min(out.len() / planes.plane);
+            let (some, rest) = out.split_at_mut(count * planes.plane);
+            planes.copy_planes(isa, &masks, image, phase, some, Some(0.0));
+            (i, out) = (i + count, rest);
         }
     }
 }

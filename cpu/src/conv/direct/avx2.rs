@@ -38,15 +38,15 @@ impl Operands<'_> {
     }
 }
 
-/// Where rows of sums go that are outputs but for a bias, maybe what is added, and maybe the larger of them and 0.
+/// Where rows of sums go that are outputs but for a bias, maybe what is added, and maybe the larger of them and 0, which
+/// is told beside: a vector that was loaded with it waited for single stores.
 #[derive(Clone, Copy)]
-pub(super) struct Outputs {
+pub(super) struct Outputs<'a> {
     /// The first of the rows, and of those that are added, and floats from a row to the next.
     pub(super) to: *mut f32,
     pub(super) residual: Option<*const f32>,
     pub(super) stride: usize,
-    pub(super) bias: [f32; ROWS],
-    pub(super) relu: bool,
+    pub(super) bias: &'a [f32; ROWS],
 }
 
 /// Writes so many tiles of `V` whole vectors, each beside the one before, to where outputs are. Sums go from registers: through
@@ -58,8 +58,13 @@ pub(super) struct Outputs {
 /// and as much is added.
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn outputs<const V: usize>(mut of: Operands<'_>, tiles: usize, outputs: Outputs) {
-    let Outputs { mut to, mut residual, stride, bias, relu } = outputs;
+pub(super) unsafe fn outputs<const V: usize>(
+    mut of: Operands<'_>,
+    tiles: usize,
+    outputs: Outputs<'_>,
+    relu: bool,
+) {
+    let Outputs { mut to, mut residual, stride, bias } = outputs;
     assert!(of.has_weights() && of.last == LEN);
     // SAFETY: as the caller promises; pointers behind the last tile are not used.
     unsafe {
@@ -74,7 +79,7 @@ pub(super) unsafe fn outputs<const V: usize>(mut of: Operands<'_>, tiles: usize,
                 }
             }
             let sums = sums::<V>(of);
-            for (r, (sums, bias)) in sums.into_iter().zip(&bias).enumerate() {
+            for (r, (sums, bias)) in sums.into_iter().zip(bias).enumerate() {
                 let bias = _mm256_broadcast_ss(bias);
                 for (v, sum) in sums.into_iter().enumerate() {
                     let (mut x, at) = (_mm256_add_ps(sum, bias), r * stride + v * LEN);

@@ -10,5 +10,6 @@ pub(crate) mod plan;
 pub(crate) mod products;
 pub(crate) mod strips;
 pub(crate) mod tile;
+mod tiles;
 
 pub(crate) use kernel::build;

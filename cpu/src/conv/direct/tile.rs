@@ -12,11 +12,12 @@ use rten_simd::{Isa, SimdOp};
 use super::avx2;
 use super::gemv::multiply;
 use super::panels::{SumTile, rows_of};
+use super::strips::Next;
+use super::tiles::{Positions, Tiles, by_lines};
 use crate::conv::common::blocks::VECTORS;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::{Lines, Segments};
 use crate::conv::common::masks::{LONGEST, Masks};
-use crate::loops::fetch::into_second_cache;
 #[cfg(target_arch = "x86_64")]
 use crate::ops::activation::Activation;
 
@@ -64,26 +65,6 @@ pub(crate) struct Block<'a> {
     pub(crate) next: Option<Next<'a>>,
 }
 
-/// The same positions of some planes. They are fetched while panels go by: copied from a memory that other programs use as
-/// well, strips took half of the time of a product with 128 channels.
-pub(crate) struct Next<'a> {
-    pub(crate) planes: &'a [f32],
-    pub(crate) taps: &'a [usize],
-    pub(crate) positions: Range<usize>,
-}
-
-impl Next<'_> {
-    /// Fetches the part `i` of `parts`.
-    #[inline(always)]
-    fn fetch(&self, i: usize, parts: usize) {
-        let part = |i: usize| self.taps.len() * i / parts;
-        for &tap in &self.taps[part(i)..part(i + 1)] {
-            let Range { start, end } = self.positions;
-            into_second_cache(&self.planes[tap + start..tap + end]);
-        }
-    }
-}
-
 impl SimdOp for Block<'_> {
     type Output = ();
 
@@ -106,7 +87,11 @@ impl Block<'_> {
         let last = self.taps.iter().fold(0, |last, &tap| last.max(tap));
         let Range { start, end } = self.columns;
         assert!(start >= self.origin, "positions lie in the planes");
+        let cached = cached(SumTile::of(isa)) / depth.max(1);
+        let by_lines = self.epilogue.residual.is_none()
+            && by_lines(SumTile::of(isa), self.lines, &self.columns, depth, cached);
         let alone = match (end - start) % len {
+            _ if by_lines => 0,
             rest @ 1..=ALONE if end - start > len => rest,
             _ => 0,
         };
@@ -120,7 +105,8 @@ impl Block<'_> {
         let mut segments = Segments::NONE;
         // So many columns of all taps stay in a cache while panels go by.
         let width = VECTORS * len;
-        let strip = (cached(SumTile::of(isa)) / (depth * width).max(1)).max(1) * width;
+        let unit = if by_lines && end - start > self.lines.pitch { self.lines.pitch } else { width };
+        let strip = (cached / unit).max(1) * unit;
         for strip in (start..end - alone).step_by(strip).map(|start| start..(start + strip).min(end - alone))
         {
             // In the last strip, while a panel is at hand.
@@ -138,31 +124,36 @@ impl Block<'_> {
                     not(target_arch = "x86_64"),
                     allow(unused_mut, reason = "what changes it is of x86-64")
                 )]
-                let mut first = strip.start;
+                let mut tiles = Tiles::new(self.lines, strip.clone(), len, by_lines);
                 #[cfg(target_arch = "x86_64")]
-                if R == avx2::ROWS && rows.len() == R && self.lines.line == self.lines.pitch {
-                    // All whole tiles at a time.
-                    let (at, count) = (first - self.origin, strip.len() / width * width);
-                    let reach = reach(last, at, count, self.planes.len());
-                    let (taps, planes, to) = (self.taps, self.planes, Some((&self.epilogue, row, first)));
-                    let tile = Tile { panel, taps, planes, start: at, count, reach, ahead, to };
-                    // SAFETY: panels of so many rows are those of AVX2; what is read lies inside, see `reach`.
-                    if count > 0 && unsafe { tile.outputs_avx2::<VECTORS>(count / width) } {
-                        first += count;
+                if R == avx2::ROWS && rows.len() == R && (by_lines || self.lines.line == self.lines.pitch) {
+                    // All whole tiles of a line at a time.
+                    let count = tiles.whole();
+                    let mut done = count > 0;
+                    for Positions { start, output, .. } in tiles.lines().take_while(|_| count > 0) {
+                        let at = start - self.origin;
+                        let reach = reach(last, at, count, self.planes.len());
+                        let to = output.map(|column| (&self.epilogue, row, column));
+                        let (taps, planes) = (self.taps, self.planes);
+                        let tile = Tile { panel, taps, planes, start: at, count, reach, ahead, to };
+                        // SAFETY: panels of so many rows are those of AVX2; what is read lies inside, see `reach`.
+                        done = unsafe { tile.outputs_avx2::<VECTORS>(count / width) };
+                        if !done {
+                            break;
+                        }
+                    }
+                    if done {
+                        tiles.skip_whole();
                     }
                 }
-                for start in (first..strip.end).step_by(width) {
-                    let count = width.min(strip.end - start);
+                for Positions { start, count, output } in tiles {
                     let at = start - self.origin;
                     let reach = reach(last, at, count, self.planes.len());
-                    // Without gaps nothing need be looked up, which took as long as 20 steps of a tile.
-                    let whole = self.lines.line == self.lines.pitch && count.is_multiple_of(len);
-                    let to = if whole {
-                        Some(start)
-                    } else {
+                    // Looking up what is no whole line took as long as 20 steps of a tile.
+                    let to = output.or_else(|| {
                         segments.set(self.lines, start, count, len);
                         segments.contiguous(len)
-                    };
+                    });
                     let to = to.filter(|_| rows.len() == R);
                     let to = to.map(|column| (&self.epilogue, row, column));
                     let (taps, planes) = (self.taps, self.planes);
@@ -308,11 +299,10 @@ impl Tile<'_> {
             to: epilogue.out.start().wrapping_add(at),
             residual: epilogue.residual.map(|residual| residual[at..end].as_ptr()),
             stride,
-            bias: std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
-            relu,
+            bias: &std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
         };
         // SAFETY: as the caller promises; of each row the vectors lie inside by the assertion, and tiles do not overlap.
-        unsafe { avx2::outputs::<V>(self.operands_avx2(avx2::LEN), tiles, outputs) };
+        unsafe { avx2::outputs::<V>(self.operands_avx2(avx2::LEN), tiles, outputs, relu) };
         true
     }
 

@@ -173,21 +173,23 @@ fn winograd_as_torch_does_with_every_instruction_set() {
 
 #[test]
 fn a_vector_with_every_instruction_set() {
-    let (m, k) = (19, 21);
-    let (x, w) = (ramp::<f32>(k), ramp::<f32>(m * k));
-    let want: Vec<f32> = w.chunks(k).map(|row| row.iter().zip(&x).map(|(a, b)| a * b).sum()).collect();
-    each_instruction_set!(isa => {
-        let rows = rows_of(isa);
-        let panels = Panels::new(&w, rows, 1, m, k, (&Pool::new(2)).into());
-        let mut scratch = vec![0.0; rows * k];
-        gemv::repeat(&x, rows, &mut scratch);
-        let mut y = vec![99.0; m];
-        let out = Parts::new(&mut y);
-        let activation = Activation::Identity;
-        let epilogue = F32Epilogue { bias: None, residual: None, activation, out: &out, start: 0, columns: 1 };
-        Vector { panels: panels.from(0, 0), x: &scratch, rows: 0..m, epilogue }.eval(isa);
-        assert_eq!(y, want);
-    });
+    // Panels of 4 and 8 rows: some, and so many that several are multiplied at a time; sums of one part and of several.
+    for (m, k) in [(19, 21), (64, 8), (140, 37), (67, 1), (65, 300)] {
+        let (x, w) = (ramp::<f32>(k), ramp::<f32>(m * k));
+        let want: Vec<f32> = w.chunks(k).map(|row| row.iter().zip(&x).map(|(a, b)| a * b).sum()).collect();
+        each_instruction_set!(isa => {
+            let rows = rows_of(isa);
+            let panels = Panels::new(&w, rows, 1, m, k, (&Pool::new(2)).into());
+            let mut scratch = vec![0.0; rows * k];
+            gemv::repeat(&x, rows, &mut scratch);
+            let mut y = vec![99.0; m];
+            let out = Parts::new(&mut y);
+            let (activation, bias, residual) = (Activation::Identity, None, None);
+            let epilogue = F32Epilogue { bias, residual, activation, out: &out, start: 0, columns: 1 };
+            Vector { panels: panels.from(0, 0), x: &scratch, rows: 0..m, epilogue }.eval(isa);
+            assert_eq!(y, want, "{m} rows of {k}");
+        });
+    }
 }
 
 #[test]
