@@ -13,6 +13,9 @@ pub(crate) trait Item: Clone + Default + Send + Sync + 'static {
     fn of_strings(strings: &mut [String]) -> Option<&mut [Self]>;
     /// One item from its bytes; `None` for strings and for another length.
     fn of_bytes(bytes: &[u8]) -> Option<Self>;
+    /// Items as the bytes they are; `None` for strings.
+    fn bytes(items: &[Self]) -> Option<&[u8]>;
+    fn bytes_mut(items: &mut [Self]) -> Option<&mut [u8]>;
     /// A tensor of a type of this item's size.
     fn tensor(ty: ElementType, shape: &[usize], items: Vec<Self>) -> Result<Tensor, OpError>;
 }
@@ -31,6 +34,12 @@ macro_rules! byte_items {
             }
             fn of_bytes(bytes: &[u8]) -> Option<Self> {
                 bytes.try_into().ok()
+            }
+            fn bytes(items: &[Self]) -> Option<&[u8]> {
+                Some(items.as_flattened())
+            }
+            fn bytes_mut(items: &mut [Self]) -> Option<&mut [u8]> {
+                Some(items.as_flattened_mut())
             }
             fn tensor(ty: ElementType, shape: &[usize], items: Vec<Self>) -> Result<Tensor, OpError> {
                 let buffer = Buffer::copy_of(items.as_flattened())?;
@@ -54,6 +63,12 @@ impl Item for String {
         Some(strings)
     }
     fn of_bytes(_: &[u8]) -> Option<Self> {
+        None
+    }
+    fn bytes(_: &[Self]) -> Option<&[u8]> {
+        None
+    }
+    fn bytes_mut(_: &mut [Self]) -> Option<&mut [u8]> {
         None
     }
     fn tensor(_: ElementType, shape: &[usize], items: Vec<Self>) -> Result<Tensor, OpError> {

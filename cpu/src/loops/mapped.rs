@@ -5,8 +5,10 @@ use smallvec::SmallVec;
 
 use crate::threads::Pool;
 
+use super::framed::Framed;
 use super::item::Item;
 use super::parallel::{GRAIN, split_mut};
+use super::simd::widest;
 use super::strided::strides_of;
 
 pub(crate) use crate::provider::resample::NOWHERE;
@@ -20,6 +22,8 @@ pub(crate) struct Mapped {
     block: usize,
     /// The output coordinates of the last map whose offsets are consecutive blocks.
     straight: std::ops::Range<usize>,
+    /// Whether all other coordinates of that map are nowhere.
+    framed: bool,
     /// Whether the elements along the last map are those of a line, each twice.
     doubled: bool,
 }
@@ -42,11 +46,15 @@ impl Mapped {
             })
             .collect();
         let straight = offsets.last().map_or(0..0, |map| longest_run(map, block as isize));
+        let framed = offsets.last().is_some_and(|map| {
+            let outside = map[..straight.start].iter().chain(&map[straight.end..]);
+            !straight.is_empty() && outside.into_iter().all(|&offset| offset == NOWHERE)
+        });
         let doubled = offsets.last().is_some_and(|map| {
             let mut pairs = map.iter().enumerate();
             block == 1 && map.len().is_multiple_of(2) && pairs.all(|(i, &offset)| offset == i as isize / 2)
         });
-        Mapped { offsets, block, straight, doubled }
+        Mapped { offsets, block, straight, framed, doubled }
     }
 
     pub(crate) fn run<T: Item>(&self, pool: &Pool, input: &[T], fill: &T, output: &mut [T]) {
@@ -57,6 +65,22 @@ impl Mapped {
         let block = self.block;
         let row_size = inner.len() * block;
         split_mut(pool, output, row_size, (GRAIN / row_size.max(1)).max(1), |rows, output| {
+            if self.framed
+                && let (Some(input), Some(fill)) = (T::bytes(input), T::bytes(std::slice::from_ref(fill)))
+                && let Some(output) = T::bytes_mut(output)
+            {
+                let (size, first) = (fill.len(), inner[self.straight.start] as usize);
+                let starts = Rows::starting_at(rows.start, outer).take(rows.len());
+                return widest(Framed {
+                    input,
+                    output,
+                    row: row_size * size,
+                    starts: starts.map(|start| start.map(|start| (start + first) * size)),
+                    before: self.straight.start * block * size,
+                    length: self.straight.len() * block * size,
+                    fill: std::array::from_fn(|i| fill[i % size]),
+                });
+            }
             let mut last = None;
             for (i, start) in Rows::starting_at(rows.start, outer).take(rows.len()).enumerate() {
                 let (before, row) = output[..(i + 1) * row_size].split_at_mut(i * row_size);
@@ -141,7 +165,7 @@ impl<'a> Rows<'a> {
 impl Iterator for Rows<'_> {
     type Item = Option<usize>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Option<usize>> {
         let Some(((map, at), others)) = self.axes.split_last_mut() else { return Some(Some(0)) };
         let start = usize::try_from(map[*at]).ok().zip(self.before).map(|(offset, before)| before + offset);
@@ -206,6 +230,9 @@ mod tests {
             ([3, 5], [vec![1, 1, 0], vec![4, NOWHERE, 0, 1, 2]]),
             ([2, 3], [vec![0, 0, 0, 1], vec![0, 0, 1]]),
             ([2, 3], [vec![1, 1, 0, 1], vec![0, 1, 2]]),
+            ([3, 4], [vec![NOWHERE, 0, 1, 2, NOWHERE], vec![NOWHERE, 0, 1, 2, 3, NOWHERE, NOWHERE]]),
+            ([3, 4], [vec![1, 2, NOWHERE], vec![2, 3, NOWHERE]]),
+            ([3, 4], [vec![NOWHERE, 1], vec![NOWHERE, 1]]),
         ] {
             let input: Vec<[u8; 1]> = (1..).map(|i| [i]).take(shape[0] * shape[1]).collect();
             let mut output = vec![[0]; maps[0].len() * maps[1].len()];

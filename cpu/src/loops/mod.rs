@@ -7,6 +7,7 @@ pub(super) mod broadcast;
 pub(super) mod convert;
 pub(super) mod exponential;
 pub(super) mod fetch;
+mod framed;
 pub(super) mod half_types;
 pub(super) mod item;
 pub(super) mod map;
