@@ -59,4 +59,9 @@ pub(crate) trait ByteMatrix: Sync {
 
     /// The zero point of a row or column.
     fn zero(&self, batch: usize, at: usize, signed: bool) -> u8;
+
+    /// Whether all rows (or columns) of a matrix share theirs.
+    fn shares_zero(&self) -> bool {
+        false
+    }
 }

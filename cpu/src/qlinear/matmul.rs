@@ -369,4 +369,8 @@ impl ByteMatrix for Operand<'_> {
     fn zero(&self, batch: usize, at: usize, signed: bool) -> u8 {
         self.zeros.byte(batch, at, self.data.signed() == Some(true), signed)
     }
+
+    fn shares_zero(&self) -> bool {
+        self.zeros.values.is_none() || self.zeros.stride == 0
+    }
 }

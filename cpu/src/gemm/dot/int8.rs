@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use super::amx::{self, Tiles};
-use super::isa::{COLUMNS, DotGroup, Int8x4, STRIP};
+use super::isa::{COLUMNS, DotGroup, Int8x4, STRIP, reads_ahead};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use super::pairs;
 use crate::gemm::epilogue::Epilogue;
@@ -198,7 +198,10 @@ impl Tile {
             let zeros: &mut [i32] = bytemuck::cast_slice_mut(zeros);
             let zeros = &mut zeros[..self.columns.len()];
             let zero = |j: usize| i32::from(b.matrix.zero(self.batch, j, true) as i8);
-            zeros.iter_mut().zip(self.columns.clone()).for_each(|(y, j)| *y = zero(j));
+            match b.matrix.shares_zero() {
+                true => zeros.fill(zero(self.columns.start)),
+                false => zeros.iter_mut().zip(self.columns.clone()).for_each(|(y, j)| *y = zero(j)),
+            }
             let shifted = zeros.iter().any(|&zero| zero != 0);
             let mut tiles = Tiles::new();
             for row in self.rows.clone().step_by(strip_rows) {
@@ -312,7 +315,10 @@ fn products(
     assert!(strip.len() >= count * depth && sums.len() >= count * width && panels.len() >= depth * width);
     for (i, panel) in panels.chunks_exact(depth * COLUMNS).enumerate().take(width / COLUMNS) {
         let next = panels.chunks_exact(depth * COLUMNS).nth(i + 1).unwrap_or(panel);
-        let fetch = Fetch::part(next, 0, 1, depth);
+        let fetch = match count > 1 || !reads_ahead() {
+            true => Fetch::part(next, 0, 1, depth),
+            false => Fetch::same(panel),
+        };
         let mut row = 0;
         while row < count {
             let at = sums[row * width + i * COLUMNS..].as_mut_ptr();

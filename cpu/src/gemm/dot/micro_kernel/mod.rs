@@ -52,6 +52,11 @@ impl Fetch {
         Fetch { from: next.as_ptr().cast::<u8>().wrapping_add(tile * depth * step), step }
     }
 
+    /// Nothing but the first line of a panel that is read anyway.
+    pub(crate) fn same(panel: &[u32]) -> Self {
+        Fetch { from: panel.as_ptr().cast(), step: 0 }
+    }
+
     /// Where that begins for the lines from one on, and how many lines of the cache it is for so many of them.
     pub(crate) fn lines(self, from: usize, count: usize) -> (*const u8, usize) {
         (self.from.wrapping_add(from * self.step), (count * self.step).div_ceil(64))

@@ -62,6 +62,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use super::Tile;
+    use crate::gemm::dot::isa::reads_ahead;
 
     /// A function that computes `R` rows of `V` vectors, and tells how many columns these are.
     macro_rules! tiles {
@@ -88,11 +89,12 @@ mod x86 {
                 unsafe {
                     let mut sums = [[$zero(); V]; R];
                     let ones = $all16(1);
+                    // A row alone is bound by reading: what lies ahead of the whole line of a panel.
+                    let ahead = if R == 1 && !reads_ahead() { 512 } else { 0 };
                     for _ in 0..depth {
-                        if R == 1 {
-                            // Bound by reading; what lies ahead of the whole line of a panel.
-                            _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(512).cast());
-                            _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(528).cast());
+                        if R == 1 && ahead > 0 {
+                            _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(ahead).cast());
+                            _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(ahead + 16).cast());
                         }
                         let mut x = [$zero(); V];
                         for (v, x) in x.iter_mut().enumerate() {
