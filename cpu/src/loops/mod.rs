@@ -6,6 +6,7 @@ pub(super) mod avx2;
 pub(super) mod broadcast;
 pub(super) mod convert;
 pub(super) mod exponential;
+pub(super) mod extremes;
 pub(super) mod fetch;
 mod framed;
 pub(super) mod half_types;

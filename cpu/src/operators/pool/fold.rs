@@ -11,6 +11,8 @@ use crate::loops::number::Float;
 /// A reduction of a window's elements.
 pub(super) trait Fold<T>: Send + Sync + 'static {
     type Sum: Element;
+    /// Whether the result is the maximum.
+    const IS_MAX: bool = false;
     fn start(&self) -> Self::Sum;
     fn add(&self, sum: Self::Sum, x: T) -> Self::Sum;
     /// The sum of two parts.
@@ -72,6 +74,7 @@ pub(super) struct Max;
 
 impl<T: Ordered> Fold<T> for Max {
     type Sum = T::Key;
+    const IS_MAX: bool = true;
 
     fn start(&self) -> T::Key {
         T::LEAST.key()

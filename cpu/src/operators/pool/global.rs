@@ -8,9 +8,12 @@ use crate::tensor::{Element, TensorView, TensorViewMut, bf16, f16};
 
 use super::channel_blocked::block_len;
 use super::fold::{Fold, Max, Mean, Norm};
+use crate::isa::Dispatch;
 use crate::kernel::{CpuKernel, Kernel, KernelContext, NodeContext};
+use crate::loops::extremes::Extremes;
 use crate::loops::number::dispatch;
 use crate::loops::parallel::Parts;
+use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::simd::{Loop, widest};
 
 pub(super) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -53,6 +56,12 @@ impl<T: Element, F: Fold<T>> Kernel for Global<T, F> {
             // SAFETY: the ranges of a split do not overlap.
             let y = unsafe { y.get(range.start * each..range.end * each) };
             let planes = &x[range.start * plane..range.end * plane];
+            if F::IS_MAX
+                && each == 1
+                && let (Some(x), Some(y)) = (same_type(planes), same_type_mut(&mut *y))
+            {
+                return Extremes::<false> { x, length: plane, y }.widest();
+            }
             match each {
                 2 => widest(Planes::<_, _, 2> { fold: &self.fold, planes, plane, y }),
                 _ => widest(Planes::<_, _, 1> { fold: &self.fold, planes, plane, y }),

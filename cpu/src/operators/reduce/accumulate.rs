@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use crate::ops::reduce::Reduction;
 use crate::tensor::{Element, ElementType};
 
+use crate::isa::Dispatch;
+use crate::loops::extremes::Extremes as ExtremesOfRows;
 use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::simd::{Loop, run};
 use crate::loops::statistics::Real as _;
@@ -81,6 +83,7 @@ accumulate! {
 
 type RowLoop<W, A> = fn(&[W], A, A) -> A;
 type ColumnLoop<W, A> = fn(&[W], &mut [A], &[A]);
+type AllRowsLoop = fn(&[f32], usize, &mut [f32]);
 type SeveralLoop<A> = fn(Several<'_>, &mut [A]);
 
 /// Several rows of f32.
@@ -98,6 +101,8 @@ pub(super) struct Accumulator<W: Accumulate> {
     pub(super) row: RowLoop<W, <W as Accumulate>::Acc>,
     /// Adds a row to a row of values; `shift` has as many, or none where it is not used.
     pub(super) column: ColumnLoop<W, <W as Accumulate>::Acc>,
+    /// Finds the value of each of many rows of f32, one after the other in memory, where there is such a way.
+    pub(super) rows: Option<AllRowsLoop>,
     /// Joins several rows of f32 with a row of values, where there is such a way. Where a value is infinite or NaN
     /// afterwards it may be wrong: a sum may have overflowed in f32.
     pub(super) several: Option<SeveralLoop<<W as Accumulate>::Acc>>,
@@ -114,7 +119,7 @@ pub(super) fn accumulator<W: Accumulate>(reduction: Reduction) -> Accumulator<W>
         Reduction::Min => extremes::<W, Min>(W::highest()),
         Reduction::Prod => pass::<W, Prod>(W::one()),
         Reduction::LogSumExp => {
-            Accumulator { second: Some(exponentials::<W>), ..extremes::<W, Max>(W::lowest()) }
+            Accumulator { rows: None, second: Some(exponentials::<W>), ..extremes::<W, Max>(W::lowest()) }
         }
     }
 }
@@ -124,6 +129,7 @@ fn pass<W: Accumulate, S: Step<W>>(start: W::Acc) -> Accumulator<W> {
         start,
         row: |x, acc, _| W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: PhantomData }),
         column: |x, acc, _| W::run(Column::<W, S> { x, acc, _step: PhantomData }),
+        rows: None,
         several: None,
         second: None,
     }
@@ -151,6 +157,10 @@ fn extremes<W: Accumulate, S: Step<W> + Extreme>(start: W::Acc) -> Accumulator<W
             Some(x) => S::join(acc, W::of_f64(run::<_, true>(ExtremeOfSingles::<S>(x, PhantomData)).into())),
             None => W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: PhantomData }),
         },
+        rows: Some(|x, length, y| match S::IS_LEAST {
+            true => ExtremesOfRows::<true> { x, length, y }.widest(),
+            false => ExtremesOfRows::<false> { x, length, y }.widest(),
+        }),
         several: several::<W, Extremes<S>>(),
         ..pass::<W, S>(start)
     }
@@ -160,9 +170,9 @@ fn several<W: Accumulate, F: Fold>() -> Option<SeveralLoop<W::Acc>> {
     (W::TYPE == ElementType::F32).then_some(|rows, acc| {
         let Some(acc) = same_type_mut(acc) else { return };
         match rows {
-            Several::Rows(rows) => run::<_, true>(Rows::<F>(rows, acc, PhantomData)),
+            Several::Rows(rows) => Rows::<F>(rows, acc, PhantomData).widest(),
             Several::Even { x, stride, groups } => {
-                run::<_, true>(EvenRows::<F> { x, stride, groups, acc, fold: PhantomData });
+                EvenRows::<F> { x, stride, groups, acc, fold: PhantomData }.widest();
             }
         }
     })
@@ -197,6 +207,7 @@ fn exponentials<W: Accumulate>() -> Accumulator<W> {
                 *acc = W::add(*acc, term(x, shift));
             }
         },
+        rows: None,
         several: None,
         second: None,
     }
@@ -299,6 +310,7 @@ impl<W: Accumulate, S: Step<W>> Loop for Column<'_, W, S> {
 
 impl Extreme for Max {
     const NOTHING: f32 = f32::NEG_INFINITY;
+    const IS_LEAST: bool = false;
 
     #[inline(always)]
     fn keeps<T: PartialOrd>(a: &T, b: &T) -> bool {
@@ -308,6 +320,7 @@ impl Extreme for Max {
 
 impl Extreme for Min {
     const NOTHING: f32 = f32::INFINITY;
+    const IS_LEAST: bool = true;
 
     #[inline(always)]
     fn keeps<T: PartialOrd>(a: &T, b: &T) -> bool {

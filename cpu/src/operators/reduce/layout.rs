@@ -77,6 +77,11 @@ impl Layout {
         visit(&self.reduced, self.first_row(i), body);
     }
 
+    /// Whether each row lies behind the one before and becomes one element.
+    pub(super) fn is_rows(&self) -> bool {
+        self.row_reduced && self.reduced.is_empty()
+    }
+
     /// Where the first of these rows starts, how many there are and how far each is from the next, if that is the same for
     /// all.
     pub(super) fn even_rows(&self, i: usize) -> Option<(usize, usize, usize)> {

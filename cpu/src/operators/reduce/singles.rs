@@ -2,6 +2,9 @@
 
 use std::marker::PhantomData;
 
+use rten_simd::ops::BitOps;
+use rten_simd::{Isa, SimdOp};
+
 use crate::loops::simd::Loop;
 
 /// Rows of f32, or elements of a row, that are added up in f32, halves with halves, before the sum joins others in f64: three
@@ -47,8 +50,7 @@ impl Loop for SumOfSingles<'_> {
 
 /// How elements of several rows of f32 become one, and how that joins a wider value.
 pub(super) trait Fold {
-    /// Of `TOGETHER` elements.
-    fn fold(x: impl Fn(usize) -> f32) -> f32;
+    fn fold(x: [f32; TOGETHER]) -> f32;
     fn join(acc: f64, x: f64) -> f64;
 }
 
@@ -56,8 +58,8 @@ pub(super) struct Sums;
 
 impl Fold for Sums {
     #[inline(always)]
-    fn fold(x: impl Fn(usize) -> f32) -> f32 {
-        tree(x)
+    fn fold(x: [f32; TOGETHER]) -> f32 {
+        tree(|k| x[k])
     }
 
     #[inline(always)]
@@ -71,10 +73,10 @@ pub(super) struct Extremes<S>(PhantomData<S>);
 
 impl<S: Extreme> Fold for Extremes<S> {
     #[inline(always)]
-    fn fold(x: impl Fn(usize) -> f32) -> f32 {
-        let two = |k: usize| keep::<S, f32>(x(2 * k), x(2 * k + 1));
+    fn fold(x: [f32; TOGETHER]) -> f32 {
+        let two = |k: usize| keep::<S, f32>(x[2 * k], x[2 * k + 1]);
         // One comparison for two elements.
-        let wrong = |k: usize| x(2 * k).is_nan() | x(2 * k + 1).is_nan();
+        let wrong = |k: usize| x[2 * k].is_nan() | x[2 * k + 1].is_nan();
         let extreme = keep::<S, f32>(keep::<S, f32>(two(0), two(1)), keep::<S, f32>(two(2), two(3)));
         if wrong(0) | wrong(1) | wrong(2) | wrong(3) { f32::NAN } else { extreme }
     }
@@ -92,12 +94,12 @@ pub(super) struct Rows<'a, F>(
     pub(super) PhantomData<F>,
 );
 
-impl<F: Fold> Loop for Rows<'_, F> {
+impl<F: Fold> SimdOp for Rows<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        join_rows::<F>(self.0, self.1);
+    fn eval<I: Isa>(self, isa: I) {
+        join_rows::<I, F>(isa, self.0, self.1);
     }
 }
 
@@ -111,23 +113,45 @@ pub(super) struct EvenRows<'a, F> {
     pub(super) fold: PhantomData<F>,
 }
 
-impl<F: Fold> Loop for EvenRows<'_, F> {
+impl<F: Fold> SimdOp for EvenRows<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn eval<I: Isa>(self, isa: I) {
         for group in 0..self.groups {
             let first = group * TOGETHER;
-            join_rows::<F>(std::array::from_fn(|k| &self.x[(first + k) * self.stride..]), self.acc);
+            let rows = std::array::from_fn(|k| &self.x[(first + k) * self.stride..]);
+            join_rows::<I, F>(isa, rows, self.acc);
         }
     }
 }
 
+/// The compiler makes vectors of as many elements as vectors of the wider numbers have. Where that is only a half or a quarter
+/// of what a vector of f32 has, elements are joined in a loop of their own.
 #[inline(always)]
-fn join_rows<F: Fold>(rows: [&[f32]; TOGETHER], acc: &mut [f64]) {
-    let rows = rows.map(|row| &row[..acc.len()]);
-    for (i, acc) in acc.iter_mut().enumerate() {
-        *acc = F::join(*acc, f64::from(F::fold(|k| rows[k][i])));
+fn join_rows<I: Isa, F: Fold>(isa: I, rows: [&[f32]; TOGETHER], acc: &mut [f64]) {
+    const COLUMNS: usize = 256;
+    let mut folded = [0.0; COLUMNS];
+    for (block, acc) in acc.chunks_mut(COLUMNS).enumerate() {
+        let (n, from) = (acc.len(), block * COLUMNS);
+        // Of equal lengths one by one, so that no vector is left for what might be beyond the end.
+        let [a, b, c, d, e, f, g, h] = rows.map(|row| &row[from..]);
+        let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
+        let (e, f, g, h) = (&e[..n], &f[..n], &g[..n], &h[..n]);
+        if isa.f32().len() > 8 {
+            for i in 0..n {
+                let x = F::fold([a[i], b[i], c[i], d[i], e[i], f[i], g[i], h[i]]);
+                acc[i] = F::join(acc[i], f64::from(x));
+            }
+            continue;
+        }
+        let folded = &mut folded[..n];
+        for i in 0..n {
+            folded[i] = F::fold([a[i], b[i], c[i], d[i], e[i], f[i], g[i], h[i]]);
+        }
+        for i in 0..n {
+            acc[i] = F::join(acc[i], f64::from(folded[i]));
+        }
     }
 }
 
@@ -135,6 +159,7 @@ fn join_rows<F: Fold>(rows: [&[f32]; TOGETHER], acc: &mut [f64]) {
 pub(super) trait Extreme {
     /// What changes nothing.
     const NOTHING: f32;
+    const IS_LEAST: bool;
 
     /// Whether the first one is kept of numbers that are none of them NaN.
     fn keeps<T: PartialOrd>(a: &T, b: &T) -> bool;
