@@ -1,6 +1,7 @@
 //! Softmax and its relatives.
 
 mod floats;
+mod folded;
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod short;
