@@ -2,7 +2,7 @@
 //!
 //! The coefficients are minimax fits made for these intervals (least squares on Chebyshev nodes, reweighted).
 
-use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, SQRT_2};
+use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, SQRT_2};
 
 use rten_simd::ops::{BitOps, FloatOps, IntOps, MaskOps, NumOps, ToFloat};
 use rten_simd::{Isa, Simd, SimdUnaryOp};
@@ -14,6 +14,10 @@ pub(super) struct Log;
 /// The arctangent, within 2 ulp.
 #[derive(Default)]
 pub(super) struct Atan;
+
+/// The inverse hyperbolic sine, within 3 ulp.
+#[derive(Default)]
+pub(super) struct Asinh;
 
 /// The sine, or the cosine: within 1e-7, and within 2 ulp of results above 0.01 for arguments up to [`REDUCED`].
 #[derive(Default)]
@@ -116,6 +120,33 @@ impl SimdUnaryOp<f32> for Atan {
     }
 }
 
+impl SimdUnaryOp<f32> for Asinh {
+    #[inline(always)]
+    fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        /// From here on the square root is the number itself.
+        const LARGE: f32 = 4096.0 * 4.0;
+        let ops = isa.f32();
+        let (size, one) = (ops.abs(x), ops.one());
+        let large = ops.ge(size, ops.splat(LARGE));
+        // log(1 + t) with t = |x| + x² / (1 + √(1 + x²)).
+        let near = ops.min(size, ops.splat(LARGE));
+        let square = ops.mul(near, near);
+        let mut root = ops.add(square, one).to_array();
+        for i in 0..ops.len() {
+            root[i] = root[i].sqrt();
+        }
+        let t = ops.add(near, ops.div(square, ops.add(one, ops.load(root.as_ref()))));
+        let sum = ops.add(one, t);
+        // What the sum lost in rounding is added to its logarithm.
+        let lost = ops.div(ops.sub(t, ops.sub(sum, one)), sum);
+        let log = Log.eval(isa, ops.select(size, sum, large));
+        let y = ops.add(log, ops.select(ops.splat(LN_2), lost, large));
+        // Keeps the sign of a zero, and NaN.
+        let y = ops.or(ops.abs(y), ops.and(x, ops.splat(-0.0)));
+        ops.select(y, x, ops.eq(x, x))
+    }
+}
+
 impl<const IS_COSINE: bool> SimdUnaryOp<f32> for Wave<IS_COSINE> {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
@@ -188,6 +219,43 @@ mod tests {
         assert_eq!(Atan.scalar_eval(f32::NEG_INFINITY), -FRAC_PI_2);
         assert!(Atan.scalar_eval(-0.0).is_sign_negative());
         assert!(Atan.scalar_eval(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn inverse_hyperbolic_sine_is_within_three_ulps() {
+        let mut worst = 0.0f64;
+        for bits in (f32::MIN_POSITIVE.to_bits()..f32::INFINITY.to_bits()).step_by(4_999) {
+            let x = f32::from_bits(bits);
+            worst = worst.max(ulps(Asinh.scalar_eval(x), libm::asinh(x as f64)));
+            assert_eq!(Asinh.scalar_eval(-x), -Asinh.scalar_eval(x));
+        }
+        for i in 0..2_000_000u32 {
+            let x = i as f32 * 1e-6;
+            worst = worst.max(ulps(Asinh.scalar_eval(x), libm::asinh(x as f64)));
+        }
+        assert!(worst <= 3.0, "{worst}");
+        assert_eq!(Asinh.scalar_eval(f32::INFINITY), f32::INFINITY);
+        assert_eq!(Asinh.scalar_eval(f32::NEG_INFINITY), f32::NEG_INFINITY);
+        assert_eq!(Asinh.scalar_eval(f32::from_bits(1)), f32::from_bits(1));
+        assert!(Asinh.scalar_eval(-0.0).is_sign_negative() && Asinh.scalar_eval(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn inverse_hyperbolic_sine_with_every_instruction_set() {
+        fn check<I: Isa>(isa: I) {
+            let ops = isa.f32();
+            for x in
+                [-1e30, -3.0, -0.0, 1e-30, 1e-3, 0.5, 16_383.0, 16_385.0, f32::MAX, f32::INFINITY, f32::NAN]
+            {
+                let got = Asinh.eval(isa, ops.splat(x)).to_array();
+                for &got in got.as_ref() {
+                    let want = libm::asinh(f64::from(x));
+                    let near = (f64::from(got) - want).abs() <= 3e-7 * want.abs() || f64::from(got) == want;
+                    assert!(near || got.is_nan() && x.is_nan(), "{x}: {got}, not {want}");
+                }
+            }
+        }
+        crate::testing::each_instruction_set!(isa => check(isa));
     }
 
     #[test]

@@ -78,6 +78,7 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 /// The function in f32: over vectors where there is one, else as in any float.
 pub(crate) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
     Some(match op {
+        Unary::Asinh => Box::new(Vector(elementary::Asinh)),
         Unary::Atan => Box::new(Vector(elementary::Atan)),
         Unary::Cos => Box::new(Vector(elementary::Wave::<true>)),
         Unary::Celu { alpha } if alpha > 0.0 && (1.0 / alpha).is_finite() => {
