@@ -59,26 +59,31 @@ pub(super) trait Dispatch: SimdOp + Sized {
     /// As `SimdOp::dispatch`, which knows no limit: the operation is compiled once for each instruction set.
     #[cfg(target_arch = "x86_64")]
     fn widest(self) -> Self::Output {
-        // The features are those that the two types of rten-simd stand for.
+        // The features are those that the type of rten-simd stands for.
         #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,f16c")]
         fn with_avx512<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
             op.eval(isa)
         }
-        #[target_feature(enable = "avx,avx2,fma,f16c")]
-        fn with_avx2<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
-            op.eval(isa)
-        }
-        let limit = limit();
-        if limit >= Level::Avx512
+        if limit() >= Level::Avx512
             && let Some(isa) = Avx512Isa::new()
         {
             // SAFETY: there is such a value only where the processor has these instructions.
             return unsafe { with_avx512(isa, self) };
         }
-        if limit >= Level::Avx2
+        self.by_eight()
+    }
+
+    /// The same with vectors of at most eight floats.
+    #[cfg(target_arch = "x86_64")]
+    fn by_eight(self) -> Self::Output {
+        #[target_feature(enable = "avx,avx2,fma,f16c")]
+        fn with_avx2<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
+            op.eval(isa)
+        }
+        if limit() >= Level::Avx2
             && let Some(isa) = Avx2Isa::new()
         {
-            // SAFETY: as above.
+            // SAFETY: as in `widest`.
             return unsafe { with_avx2(isa, self) };
         }
         self.eval(GenericIsa::new())
@@ -87,6 +92,11 @@ pub(super) trait Dispatch: SimdOp + Sized {
     /// Other architectures have one instruction set.
     #[cfg(not(target_arch = "x86_64"))]
     fn widest(self) -> Self::Output {
+        self.dispatch()
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn by_eight(self) -> Self::Output {
         self.dispatch()
     }
 }

@@ -17,7 +17,8 @@ use super::flat::Flat;
 use super::fold::{Max, Mean};
 use super::geometry;
 use super::global::Global;
-use super::halved::Halved;
+use super::halved::{Halved, SHORT};
+use super::three_by_three::ThreeByThree;
 use super::ways::{LONGEST, MAX, MAX_OR_NAN, SUM, Way, counts, finish, join, start};
 use super::windowed::Windowed;
 use crate::conv::PatchTable;
@@ -29,6 +30,8 @@ use crate::loops::scratch::with_scratch;
 /// Outputs of a line with a stride of 2 from which on `long` is as fast or faster: at 56 it takes 1.2 times as long, at 112
 /// less than 0.9 times.
 const LONG: usize = 100;
+/// Planes that are enough for all threads: `long` divides each among them where images are few.
+const MANY: usize = 16;
 /// Columns that are there at a time: a part of the first cache.
 const COLUMNS: usize = 4 * 1024;
 /// Rows and columns of the largest window whose size is compiled in.
@@ -91,14 +94,19 @@ impl Kernel for Floats {
         if g.kernel == g.input && g.output.iter().all(|&n| n == 1) && g.pads_begin.iter().all(|&n| n == 0) {
             return Ok(Prepared::default());
         }
+        if let Some(windows) = ThreeByThree::new(&g, &self.op.reduction) {
+            return Ok(Prepared { state: Some(Box::new(windows)), scratch: 0 });
+        }
         if let Some(flat) = Flat::new(&g, &self.op.reduction) {
             return Ok(Prepared { state: Some(Box::new(flat)), scratch: 0 });
         }
-        if g.strides.last() == Some(&2) && g.output.last().is_some_and(|&line| line >= LONG) {
-            return self.long.prepare(inputs, outputs);
-        }
-        if let Some(halved) = Halved::new(&g, &self.op.reduction) {
+        let is_long = g.strides.last() == Some(&2) && g.output.last().is_some_and(|&line| line >= LONG);
+        let planes: usize = x.shape[..2].iter().product();
+        if let Some(halved) = Halved::new(&g, &self.op.reduction).filter(|_| !is_long || planes >= MANY) {
             return Ok(Prepared { state: Some(Box::new(halved)), scratch: 0 });
+        }
+        if is_long {
+            return self.long.prepare(inputs, outputs);
         }
         let counts = counts(&g, &self.op.reduction);
         let table = PatchTable::new(&g);
@@ -119,6 +127,10 @@ impl Kernel for Floats {
     ) -> Result<(), OpError> {
         if let (Some(state), Some(x), Some(y)) = (cx.state, inputs[0], &mut outputs[0]) {
             let (x, y) = (x.slice::<f32>(), y.slice::<f32>());
+            if let Some(windows) = state.downcast_ref::<ThreeByThree>() {
+                windows.run(cx.pool, x, y);
+                return Ok(());
+            }
             if let Some(flat) = state.downcast_ref::<Flat>() {
                 flat.run(cx.pool, x, y);
                 return Ok(());
@@ -154,7 +166,11 @@ impl Kernel for Floats {
                         let y = unsafe { y.get(part) };
                         // With what follows the plane, where vectors reach.
                         let (image, columns, sums) = (&x[plane * size..], &mut *columns, &mut *sums);
-                        Plane { state, size, first: lines.start, image, columns, sums, y }.widest();
+                        let plane = Plane { state, size, first: lines.start, image, columns, sums, y };
+                        match state.counts.is_empty() && line <= SHORT {
+                            true => plane.by_eight(),
+                            false => plane.widest(),
+                        }
                     }
                 },
             );

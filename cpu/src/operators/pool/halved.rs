@@ -1,5 +1,5 @@
-//! Maxima and means of `f32` over windows of two or three columns that are two apart. For a plane, the columns of all
-//! windows' lines first, then of these every second one joined with what is beside it, in vectors; as in `floats`, vectors
+//! Maxima and means of `f32` over windows of two or three columns that are two apart. For some lines, the columns of all
+//! windows first, then of these every second one joined with what is beside it, in vectors; as in `floats`, vectors
 //! reach beyond the ends of lines. Of small planes most of the time goes into what is done for each line: so there is
 //! little of that, and no other way in the same function.
 
@@ -19,8 +19,11 @@ use crate::threads::Pool;
 
 use super::ways::{LONGEST, MAX, MAX_OR_NAN, SUM, Way, counts, join, start};
 
-/// The most columns of all lines of a plane: a part of the first cache.
+/// The most columns of the lines that are computed at a time: a part of the first cache.
 const COLUMNS: usize = 8 * 1024;
+
+/// Outputs of a line that vectors of eight find maxima of faster than longer ones, half of which would be empty.
+pub(super) const SHORT: usize = 16;
 
 pub(super) struct Halved {
     table: PatchTable,
@@ -29,6 +32,8 @@ pub(super) struct Halved {
     before: usize,
     /// Columns from a line to the next.
     pitch: usize,
+    /// Lines whose columns there is room for.
+    band: usize,
     /// The number of elements of each window, and of a vector more; empty for maxima.
     counts: Vec<f32>,
 }
@@ -45,8 +50,10 @@ impl Halved {
         // Two vectors from the last window that is in a vector on, and one after the image.
         let pitch = (2 * line.next_multiple_of(LONGEST) + 4).max(g.pads_begin[last] + width + 2 * LONGEST);
         let table = PatchTable::new(g);
-        (table.lines() * pitch <= COLUMNS).then(|| Halved {
+        let band = (COLUMNS / pitch).min(table.lines());
+        (band > 0).then(|| Halved {
             table,
+            band,
             kernel,
             before: g.pads_begin[last],
             pitch,
@@ -58,7 +65,7 @@ impl Halved {
         let (size, out) = (self.table.plane(), self.table.lines() * self.table.line());
         let planes = y.len() / out.max(1);
         let y = Parts::new(y);
-        let lengths = [self.table.lines() * self.pitch, self.row(), size + LONGEST];
+        let lengths = [self.band * self.pitch, self.row(), size + LONGEST];
         pool.split(planes, GRAIN.div_ceil(size.max(1)), |range| {
             with_scratch(lengths, |[columns, outside, last]: [&mut [f32]; 3]| {
                 let start = if self.counts.is_empty() { start::<MAX>() } else { start::<SUM>() };
@@ -66,7 +73,12 @@ impl Halved {
                 outside.fill(start);
                 // SAFETY: each plane is written by one piece of the split.
                 let y = unsafe { y.get(range.start * out..range.end * out) };
-                Planes { of: self, x, planes: range, columns, outside, last, y }.widest();
+                let planes = Planes { of: self, x, planes: range, columns, outside, last, y };
+                match (self.band < self.table.lines(), self.counts.is_empty() && self.table.line() <= SHORT) {
+                    (true, _) => Bands(planes).widest(),
+                    (false, true) => planes.by_eight(),
+                    (false, false) => planes.widest(),
+                }
             });
         });
     }
@@ -97,9 +109,29 @@ impl SimdOp for Planes<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
+        self.pool::<I, false>(isa);
+    }
+}
+
+/// Planes whose lines are more than a band. Others have a function of their own: they are small, and the loop over bands takes a
+/// twentieth of their time.
+struct Bands<'a>(Planes<'a>);
+
+impl SimdOp for Bands<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        self.0.pool::<I, true>(isa);
+    }
+}
+
+impl Planes<'_> {
+    #[inline(always)]
+    fn pool<I: Isa, const BANDED: bool>(self, isa: I) {
         let Planes { of, x, planes, columns, outside, last, y } = self;
         let (size, out) = (of.table.plane(), of.table.lines() * of.table.line());
-        assert!(columns.len() >= of.table.lines() * of.pitch && outside.len() >= of.row());
+        assert!(columns.len() >= of.band * of.pitch && outside.len() >= of.row());
         for (plane, y) in planes.zip(y.chunks_exact_mut(out)) {
             let end = (plane + 1) * size;
             let mut image = &x[plane * size..end];
@@ -111,9 +143,9 @@ impl SimdOp for Planes<'_> {
             }
             let plane = Plane { of, image: image.as_ptr(), columns: &mut *columns, outside, y };
             match way {
-                Way::Sum => plane.windows::<I, SUM>(isa),
-                Way::MaxOrNan => plane.windows::<I, MAX_OR_NAN>(isa),
-                Way::Max => plane.windows::<I, MAX>(isa),
+                Way::Sum => plane.windows::<I, SUM, BANDED>(isa),
+                Way::MaxOrNan => plane.windows::<I, MAX_OR_NAN, BANDED>(isa),
+                Way::Max => plane.windows::<I, MAX, BANDED>(isa),
             }
         }
     }
@@ -131,28 +163,39 @@ struct Plane<'a> {
 impl Plane<'_> {
     /// Windows of two and three rows take a third from outside the image.
     #[inline(always)]
-    fn windows<I: Isa, const WAY: u8>(self, isa: I) {
+    fn windows<I: Isa, const WAY: u8, const BANDED: bool>(self, isa: I) {
         match self.of.table.outer_kernel() {
-            2 | 3 => self.pool::<I, WAY, 3>(isa),
-            _ => self.pool::<I, WAY, 0>(isa),
+            2 | 3 => self.bands::<I, WAY, 3, BANDED>(isa),
+            _ => self.bands::<I, WAY, 0, BANDED>(isa),
         }
     }
 
-    /// Windows of `ROWS` rows at most (0: of any number).
     #[inline(always)]
-    fn pool<I: Isa, const WAY: u8, const ROWS: usize>(self, isa: I) {
+    fn bands<I: Isa, const WAY: u8, const ROWS: usize, const BANDED: bool>(mut self, isa: I) {
+        let (lines, band) = (self.of.table.lines(), self.of.band);
+        if !BANDED {
+            return self.pool::<I, WAY, ROWS>(isa, 0..lines);
+        }
+        for first in (0..lines).step_by(band) {
+            self.pool::<I, WAY, ROWS>(isa, first..(first + band).min(lines));
+        }
+    }
+
+    /// Some lines of windows of `ROWS` rows at most (0: of any number).
+    #[inline(always)]
+    fn pool<I: Isa, const WAY: u8, const ROWS: usize>(&mut self, isa: I, band: Range<usize>) {
         let Plane { of, image, columns, outside, y } = self;
-        let Halved { table, before, pitch, counts, kernel } = of;
+        let Halved { table, before, pitch, counts, kernel, .. } = of;
         let ops = isa.f32();
         let (len, start) = (ops.len(), ops.splat(start::<WAY>()));
-        let (lines, line, width, height) = (table.lines(), table.line(), table.width(), table.outer_kernel());
+        let (line, width, height) = (table.line(), table.width(), table.outer_kernel());
         let columns = columns.as_mut_ptr();
         // SAFETY: rows of the image lie inside, and a vector behind it; `Halved::new` made lines of columns so long that
         // a vector behind the image is inside, and two from the last window that is in a vector on.
         unsafe {
             let row = |i: usize, k: usize| table.row(i, k).map_or(outside.as_ptr(), |at| image.add(at));
-            for i in 0..lines {
-                let to = columns.add(i * pitch + before);
+            for i in band.clone() {
+                let to = columns.add((i - band.start) * pitch + before);
                 if ROWS > 0 {
                     let rows: [*const f32; ROWS] =
                         std::array::from_fn(|k| if k < height { row(i, k) } else { outside.as_ptr() });
@@ -179,9 +222,9 @@ impl Plane<'_> {
                 // Where a vector reached beyond the image.
                 ops.store_ptr(start, to.add(width));
             }
-            for i in 0..lines {
+            for i in band.clone() {
                 for x in (0..line).step_by(len) {
-                    let from = columns.add(i * pitch + 2 * x).cast_const();
+                    let from = columns.add((i - band.start) * pitch + 2 * x).cast_const();
                     let [even, odd] = halves(isa, from);
                     let mut sum = join::<I, WAY>(isa, even, odd);
                     if *kernel == 3 {

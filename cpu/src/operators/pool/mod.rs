@@ -7,6 +7,7 @@ mod fold;
 mod global;
 mod halved;
 mod indices;
+mod three_by_three;
 mod ways;
 mod windowed;
 
