@@ -134,6 +134,15 @@ macro_rules! has_beyond_avx512 {
 #[cfg(target_arch = "x86_64")]
 pub(super) use has_beyond_avx512;
 
+/// Whether a product of one row, which is bound by reading its right operand, prefetches it. On a Zen 4 that takes 1.05 (from
+/// memory) to 1.3 times (from the L3 cache) as long; what other processors but Intel's do was not measured.
+pub(super) fn prefetches_single_row() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_intel();
+    #[cfg(not(target_arch = "x86_64"))]
+    true
+}
+
 /// Whether the processor is one of Intel's.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn is_intel() -> bool {

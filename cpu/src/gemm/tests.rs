@@ -36,7 +36,7 @@ fn transpose(x: &[f64], batch: usize, rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-const SIZES: [(usize, usize, usize, usize); 17] = [
+const SIZES: [(usize, usize, usize, usize); 18] = [
     (1, 1, 1, 1),
     (2, 3, 5, 7),
     (1, 1, 700, 300),
@@ -58,6 +58,7 @@ const SIZES: [(usize, usize, usize, usize); 17] = [
     // The last columns as dot products.
     (2, 49, 49, 32),
     (1, 20, 37, 43),
+    (1, 9, 49, 300),
 ];
 
 fn check<C: Compute + Store<Compute = C> + num_traits::AsPrimitive<f64>>(from: impl Fn(f64) -> C + Copy) {

@@ -10,14 +10,13 @@ use super::plain;
 use super::sgemm::{block, panels};
 use super::shape::{Extent, GemmShape};
 use crate::loops::scratch::with_scratch;
+use crate::loops::simd::vector_len;
 use crate::threads::Pool;
 
 /// Columns of a tile at most: with a block's depth of 256, its part of `b` stays in the L2 cache.
 const COLUMNS: usize = 512;
-/// That for a single row, which needs none of `b` twice: the row stays in the L1 cache.
-const ROW_COLUMNS: usize = 4096;
-/// Depth that dot products sum at a time: each element of a vector of eight has 256 terms then, as sums of tiles have.
-const DOTS_DEPTH: usize = 2048;
+/// Bytes of a single row of a tile, which needs none of `b` twice: the row stays in the L1 cache.
+const ROW_BYTES: usize = 16 << 10;
 /// Elements of a tile at most.
 const TILE: usize = 256 * 1024;
 /// That if the right operand is packed: nothing is packed anew then, and the tile stays in the L2 cache beside it.
@@ -144,7 +143,9 @@ fn tile_size<C: Compute>(product: &Product<'_, C>, threads: usize) -> (usize, us
     // Of a packed operand a tile takes whole units of one block.
     let (packed, unit, mut columns) = match product.b {
         Right::Packed(b, _) => (true, b.unit, b.columns),
-        Right::Plain(..) if m == 1 => (false, 64, n.div_ceil(n.div_ceil(ROW_COLUMNS)).next_multiple_of(64)),
+        Right::Plain(b, _) if m == 1 && (C::ANY_STRIDES || b.column_stride == 1) => {
+            (false, 64, n.div_ceil(n.div_ceil(ROW_BYTES / size_of::<C>())).next_multiple_of(64))
+        }
         _ => (false, 64, n.div_ceil(n.div_ceil(COLUMNS)).next_multiple_of(64)),
     };
     let narrower = |columns: usize| match product.b {
@@ -221,14 +222,20 @@ fn compute_tile<C: Compute>(
     });
 }
 
+/// Depth that dot products sum at a time: each element of a vector has at most 256 terms then, as sums of tiles have.
+fn dots_depth() -> usize {
+    (256 * vector_len()).min(2048)
+}
+
 /// Whether parts of the depth may be long: few rows times columns that are contiguous are dot products, of which nothing is
 /// packed, and what is contiguous is read fastest from its begin to its end.
 fn of_dots<C: Compute>(product: &Product<'_, C>, rows: usize) -> bool {
     match (product.a, product.b) {
         (Left::Plain(a, _), Right::Plain(b, _)) => {
-            // A product takes some rows as dot products only if they have no more than these elements.
-            let fits = rows == 1 || rows <= block::FEW && product.k <= DOTS_DEPTH;
-            C::ANY_STRIDES && fits && a.column_stride == 1 && b.row_stride == 1
+            C::ANY_STRIDES
+                && a.column_stride == 1
+                && b.row_stride == 1
+                && (rows == 1 || product.k <= dots_depth() && block::takes_dots(rows, product.k, &a, &b))
         }
         _ => false,
     }
@@ -247,7 +254,7 @@ fn accumulate<C: Compute>(
     if product.k == 0 {
         return out.fill(C::default());
     }
-    let depth = if of_dots(product, rows.len()) { DOTS_DEPTH } else { C::DEPTH };
+    let depth = if of_dots(product, rows.len()) { dots_depth() } else { C::DEPTH };
     for (depth_block, start) in (0..product.k).step_by(depth).enumerate() {
         let depths = start..(start + depth).min(product.k);
         let extent = Extent { rows: rows.len(), columns: columns.len(), depth: depths.len() };

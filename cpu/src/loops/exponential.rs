@@ -90,7 +90,9 @@ fn scaled<I: Isa>(isa: I, y: I::F32, k: I::F32) -> Option<I::F32> {
     if isa.f32().len() == 16 {
         use std::arch::x86_64::{__m512, _mm512_scalef_ps};
         use std::mem::transmute_copy;
-        // SAFETY: vectors of sixteen floats are those of AVX-512, which the processor has: there is an `Isa` of it.
+        assert!(size_of::<I::F32>() == size_of::<__m512>(), "a vector of sixteen floats");
+        // SAFETY: vectors of sixteen floats are those of AVX-512, which the processor has: there is an `Isa` of it. Both types
+        // are 64 bytes of floats, by the assertion.
         return unsafe {
             let (y, k): (__m512, __m512) = (transmute_copy(&y), transmute_copy(&k));
             Some(transmute_copy(&_mm512_scalef_ps(y, k)))

@@ -223,6 +223,13 @@ mod tests {
 
     #[test]
     fn every_coordinate_is_mapped() {
+        mapped(|i| [i]);
+        mapped(|i| [i, 0, 1, i]);
+        mapped(|i| [i; 16]);
+        mapped(|i| i.to_string());
+    }
+
+    fn mapped<T: Item + Clone + PartialEq + std::fmt::Debug>(item: fn(u8) -> T) {
         let doubled = |n: isize| (0..2 * n).map(|i| i / 2).collect::<Vec<_>>();
         for (shape, maps) in [
             ([3, 4], [doubled(3), doubled(4)]),
@@ -234,12 +241,16 @@ mod tests {
             ([3, 4], [vec![1, 2, NOWHERE], vec![2, 3, NOWHERE]]),
             ([3, 4], [vec![NOWHERE, 1], vec![NOWHERE, 1]]),
         ] {
-            let input: Vec<[u8; 1]> = (1..).map(|i| [i]).take(shape[0] * shape[1]).collect();
-            let mut output = vec![[0]; maps[0].len() * maps[1].len()];
-            Mapped::new(&shape, &maps).run(&Pool::new(2), &input, &[99], &mut output);
+            let input: Vec<T> = (1..).map(item).take(shape[0] * shape[1]).collect();
+            let mut output = vec![item(0); maps[0].len() * maps[1].len()];
+            Mapped::new(&shape, &maps).run(&Pool::new(2), &input, &item(99), &mut output);
             let at = |i: usize| {
                 let (y, x) = (maps[0][i / maps[1].len()], maps[1][i % maps[1].len()]);
-                if y == NOWHERE || x == NOWHERE { [99] } else { input[y as usize * shape[1] + x as usize] }
+                if y == NOWHERE || x == NOWHERE {
+                    item(99)
+                } else {
+                    input[y as usize * shape[1] + x as usize].clone()
+                }
             };
             assert_eq!(output, (0..output.len()).map(at).collect::<Vec<_>>(), "{shape:?} {maps:?}");
         }

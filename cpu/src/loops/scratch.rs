@@ -1,8 +1,8 @@
 //! Temporary memory of a thread, for tiles whose number depends on how work is split.
 //!
 //! A kernel that knows its scratch from shapes alone asks for it in `prepare`. Tiles are different:
-//! each thread that helps needs its own. That memory is kept with the thread, so that after the
-//! first runs nothing is allocated.
+//! each thread that helps needs its own. That memory is kept with the thread, one buffer for each depth of uses inside
+//! others and as large as the largest use there, so that after the first runs nothing is allocated.
 
 use std::cell::Cell;
 
@@ -13,7 +13,7 @@ thread_local! {
     static SPARE: Cell<Vec<Buffer>> = const { Cell::new(Vec::new()) };
 }
 
-/// Lends `body` slices of these lengths, aligned to 64 bytes, with unspecified content. A use inside
+/// Lends `body` slices of these lengths, aligned to 64 bytes where they are not all empty, with unspecified content. A use inside
 /// another use gets memory of its own. Panics when the host has no memory left.
 pub(crate) fn with_scratch<T: Element, const N: usize, R>(
     lengths: [usize; N],
@@ -25,7 +25,7 @@ pub(crate) fn with_scratch<T: Element, const N: usize, R>(
         return body(lengths.map(|_| <&mut [T]>::default()));
     }
     let buffer = spare(total);
-    // SAFETY: nobody else holds the buffer while it is out of its cell, and it is put back when `body` has returned.
+    // SAFETY: nobody else holds the buffer, which is no spare one until `body` has returned.
     let result = body(unsafe { slices(&buffer, lengths) });
     keep(buffer);
     result

@@ -102,8 +102,8 @@ impl<'a> F32Epilogue<'a> {
         let bias = self.bias.map(|bias| bias[row..row + R].as_ptr());
         with_activation!(self.activation, f => {
             for (r, sums) in sums.into_iter().enumerate() {
-                // SAFETY: all rows lie inside by the assertion and the bounds of slices; tiles do not overlap, and each is
-                // computed by one thread.
+                // SAFETY: all rows lie inside by the assertion and the bounds of slices. No other thread writes these outputs;
+                // this one may write some again, with the same values, where nothing is added (see `tiles`).
                 unsafe {
                     let bias = ops.splat(bias.map_or(0.0, |bias| *bias.add(r)));
                     for (v, sum) in sums.into_iter().enumerate() {
@@ -118,7 +118,7 @@ impl<'a> F32Epilogue<'a> {
         });
         if has_rest(self.activation) {
             for at in (first..).step_by(stride).take(R) {
-                // SAFETY: as above.
+                // SAFETY: as above; no other reference to these outputs lives.
                 activate_rest(self.activation, unsafe { self.out.get(at..at + count) });
             }
         }

@@ -305,6 +305,7 @@ impl SimdOp for CopyPlanes<'_> {
         let CopyPlanes { planes, image, channel: step, first, out } = self;
         let masks = Masks::new(isa);
         let (mut i, mut out) = (first, out);
+        assert!(out.len().is_multiple_of(planes.plane), "whole planes are copied");
         while !out.is_empty() {
             let (channel, phase) = (i / planes.phases.len(), i % planes.phases.len());
             let image = &image[channel * step..][..planes.image()];

@@ -38,8 +38,8 @@ impl Operands<'_> {
     }
 }
 
-/// Where rows of sums go that are outputs but for a bias, maybe what is added, and maybe the larger of them and 0, which
-/// is told beside: a vector that was loaded with it waited for single stores.
+/// Where rows of sums go that are outputs but for a bias, maybe what is added, and maybe a ReLU. Whether there is one is an
+/// argument of its own: kept here, it was loaded together with fields that had just been stored one by one, which stalls.
 #[derive(Clone, Copy)]
 pub(super) struct Outputs<'a> {
     /// The first of the rows, and of those that are added, and floats from a row to the next.

@@ -78,7 +78,7 @@ impl Vector<'_> {
             sums.iter_mut().zip(&bias[first..]).for_each(|(sum, bias)| *sum += bias);
         }
         let at = epilogue.start + first;
-        // SAFETY: each row is computed once.
+        // SAFETY: rows of different vectors do not overlap, and each is computed once, by one thread.
         let out = unsafe { epilogue.out.get(at..at + sums.len()) };
         epilogue.line(isa, masks, sums, 0, at, out);
     }
@@ -97,7 +97,7 @@ fn multiply_panels<I: Isa>(isa: I, panels: &[f32], x: &[f32], out: &mut [f32], r
         for at in (part..whole.min(part + PART * len)).step_by(len) {
             let x = ops.load(&x[at..]);
             for (i, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: each panel has `size` elements, of which a vector from `at` on is a part.
+                // SAFETY: `i < PANELS`, and a vector from `at` on ends at `size` or before; so by the assertion it lies inside.
                 let weights = unsafe { ops.load_ptr(panels.as_ptr().add(i * size + at)) };
                 *sum = ops.mul_add(weights, x, *sum);
             }

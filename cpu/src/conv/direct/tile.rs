@@ -90,6 +90,9 @@ impl Block<'_> {
         let cached = cached(SumTile::of(isa)) / depth.max(1);
         let by_lines = self.epilogue.residual.is_none()
             && by_lines(SumTile::of(isa), self.lines, &self.columns, depth, cached);
+        // Behind the last line no strip begins.
+        let Lines { line, pitch } = self.lines;
+        let end = if by_lines { end.min((end - 1) / pitch * pitch + line) } else { end };
         let alone = match (end - start) % len {
             _ if by_lines => 0,
             rest @ 1..=ALONE if end - start > len => rest,
@@ -301,7 +304,8 @@ impl Tile<'_> {
             stride,
             bias: &std::array::from_fn(|r| epilogue.bias.map_or(0.0, |bias| bias[row + r])),
         };
-        // SAFETY: as the caller promises; of each row the vectors lie inside by the assertion, and tiles do not overlap.
+        // SAFETY: as the caller promises; of each row the vectors lie inside by the assertion. Only this thread writes them; one
+        // of a line's last tile that the tile before has written gets the same value again.
         unsafe { avx2::outputs::<V>(self.operands_avx2(avx2::LEN), tiles, outputs, relu) };
         true
     }

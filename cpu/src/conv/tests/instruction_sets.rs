@@ -107,6 +107,66 @@ fn as_torch_does_with_every_instruction_set() {
     assert!(direct > CASES.len());
 }
 
+/// Tiles that end where lines do, and those that run over the gaps, in blocks of one line with its gap, of a part of one, of
+/// some lines and of all.
+#[test]
+fn blocks_of_lines_with_gaps() {
+    let mut count = 0;
+    for (channels, image, kernel, activation) in [
+        (4, [9, 120], [1, 27], Activation::Identity),
+        (3, [6, 130], [1, 30], Activation::Relu),
+        (2, [7, 61], [3, 14], Activation::Silu),
+        (3, [8, 34], [5, 3], Activation::Relu),
+        (5, [5, 115], [2, 2], Activation::HardSwish),
+    ] {
+        let window = Window {
+            kernel: vec![],
+            strides: vec![1, 1],
+            dilations: vec![1, 1],
+            padding: Padding::Valid,
+            ceil: false,
+        };
+        let geometry = window.geometry(&image, &kernel).unwrap();
+        let planes = Planes::of_any(&geometry).unwrap();
+        let (m, area) = (11, geometry.output.iter().product::<usize>());
+        let taps = plan::taps(&planes, channels, planes.size(), 0);
+        let (x, w) = (ramp::<f32>(channels * planes.size()), ramp::<f32>(m * taps.len()));
+        let mut want = vec![0.0; m * area];
+        for (i, y) in want.iter_mut().enumerate() {
+            let (row, line, column) =
+                (i / area, i % area / geometry.output[1], i % area % geometry.output[1]);
+            let at = line * planes.pitch + column;
+            *y = taps.iter().zip(&w[row * taps.len()..]).map(|(tap, w)| x[at + tap] * w).sum();
+        }
+        crate::gemm::activate(activation, &mut want);
+        each_instruction_set!(isa => for columns in [planes.pitch, 2 * VECTORS * isa.f32().len(), 3 * planes.pitch, usize::MAX] {
+            let panels = Panels::new(&w, rows_of(isa), 1, m, taps.len(), (&Pool::new(2)).into());
+            let mut y = vec![f32::NAN; m * area];
+            let out = Parts::new(&mut y);
+            for start in (0..planes.positions).step_by(columns) {
+                let block = Block {
+                    panels: panels.from(0, 0),
+                    origin: 0,
+                    panel: panels.size(),
+                    taps: &taps,
+                    planes: &x,
+                    columns: start..start.saturating_add(columns).min(planes.positions),
+                    lines: planes.lines,
+                    rows: 0..m,
+                    epilogue: F32Epilogue { bias: None, residual: None, activation, out: &out, start: 0, columns: area },
+                    scratch: &mut vec![0.0; 16 * taps.len()],
+                    next: None,
+                };
+                block.eval(isa);
+            }
+            let near = |(y, want): (&f32, &f32)| (y - want).abs() <= 1e-5 * want.abs().max(1.0);
+            assert!(y.iter().zip(&want).all(near), "{image:?} {kernel:?}, blocks of {columns}, {} lanes", isa.f32().len());
+            count += 1;
+        });
+    }
+    assert!(count >= 20);
+}
+
 /// The same by way of tiles' numbers; `None` where that way is not taken.
 fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> {
     let plain = [case.strides, case.dilations].iter().all(|list| list.iter().all(|&x| x == 1));
@@ -188,6 +248,22 @@ fn a_vector_with_every_instruction_set() {
             let epilogue = F32Epilogue { bias, residual, activation, out: &out, start: 0, columns: 1 };
             Vector { panels: panels.from(0, 0), x: &scratch, rows: 0..m, epilogue }.eval(isa);
             assert_eq!(y, want, "{m} rows of {k}");
+            // Rows from the second panel on, of the second image, with all that may be added.
+            let (bias, residual) = (ramp::<f32>(m), ramp::<f32>(2 * m));
+            let mut y = vec![99.0; 2 * m];
+            let out = Parts::new(&mut y);
+            let epilogue = F32Epilogue {
+                bias: Some(&bias),
+                residual: Some(&residual),
+                activation: Activation::Relu,
+                out: &out,
+                start: m,
+                columns: 1,
+            };
+            Vector { panels: panels.from(0, rows), x: &scratch, rows: rows..m, epilogue }.eval(isa);
+            let sum = |i: usize| (want[i] + bias[i] + residual[m + i]).max(0.0);
+            let want: Vec<f32> = (0..2 * m).map(|i| if i < m + rows { 99.0 } else { sum(i - m) }).collect();
+            assert_eq!(y, want, "{m} rows of {k}, from the second panel on");
         });
     }
 }

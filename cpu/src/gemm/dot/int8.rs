@@ -15,12 +15,13 @@
 use std::ops::Range;
 
 use super::amx::{self, Tiles};
-use super::isa::{COLUMNS, DotGroup, Int8x4, STRIP, reads_ahead};
+use super::isa::{COLUMNS, DotGroup, Int8x4, STRIP};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
 use super::pairs;
 use crate::gemm::epilogue::Epilogue;
 use crate::gemm::operand::ByteMatrix;
 use crate::gemm::shape::GemmShape;
+use crate::isa::prefetches_single_row;
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{Parts, split_mut};
@@ -315,7 +316,7 @@ fn products(
     assert!(strip.len() >= count * depth && sums.len() >= count * width && panels.len() >= depth * width);
     for (i, panel) in panels.chunks_exact(depth * COLUMNS).enumerate().take(width / COLUMNS) {
         let next = panels.chunks_exact(depth * COLUMNS).nth(i + 1).unwrap_or(panel);
-        let fetch = match count > 1 || !reads_ahead() {
+        let fetch = match count > 1 || prefetches_single_row() {
             true => Fetch::part(next, 0, 1, depth),
             false => Fetch::same(panel),
         };

@@ -21,15 +21,6 @@ pub(crate) const VECTOR: usize = 16;
 /// registers hold sums, two the right operand. Tiles have `amx::STRIP` rows.
 pub(super) const STRIP: usize = 12;
 
-/// Whether the processor reads a right operand ahead by itself as fast as it can, so that a row alone, which is bound by that,
-/// fetches nothing: on AMD's it took 1.1 to 1.3 times as long with instructions that do.
-pub(super) fn reads_ahead() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return !is_intel();
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
 /// Sums in a register: of `i32` or of `f32`, as the group says.
 #[cfg(target_arch = "x86_64")]
 pub(crate) type SumVector = __m512i;

@@ -22,7 +22,7 @@ use crate::loops::scratch::with_scratch;
 use crate::loops::simd::vector_len;
 
 /// Rows that are multiplied by contiguous columns as dot products.
-pub(crate) const FEW: usize = 4;
+const FEW: usize = 4;
 
 /// Rows from which on it pays off to pack panels for them.
 const ENOUGH: usize = 8;
@@ -116,6 +116,11 @@ pub(crate) fn pack_b(
     PackedB::Floats(Panels::new(b, depth, columns, to))
 }
 
+/// Whether rows of a contiguous left operand are multiplied by contiguous columns as dot products.
+pub(crate) fn takes_dots<T>(rows: usize, depth: usize, a: &Matrix<'_, T>, b: &Matrix<'_, T>) -> bool {
+    rows <= FEW && depth > 0 && a.column_stride == 1 && a.row_stride == depth && b.row_stride == 1
+}
+
 pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: BlockB<'_, f32>, add: bool) {
     let Extent { rows, columns, depth } = extent;
     if rows == 0 || columns == 0 {
@@ -131,13 +136,7 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
             return gemv::times_matrix(out, b.data, b.row_stride, a, depth, add);
         }
         // Packing anew what so few rows are multiplied by takes longer than the product.
-        (BlockA::Plain(a), BlockB::Plain(b))
-            if rows <= FEW
-                && depth > 0
-                && a.column_stride == 1
-                && a.row_stride == depth
-                && b.row_stride == 1 =>
-        {
+        (BlockA::Plain(a), BlockB::Plain(b)) if takes_dots(rows, depth, a, b) => {
             let out = &mut out[..rows * columns];
             return gemv::times_columns(out, &a.data[..rows * depth], *b, depth, add);
         }

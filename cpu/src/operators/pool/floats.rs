@@ -30,7 +30,7 @@ use crate::loops::scratch::with_scratch;
 /// Outputs of a line with a stride of 2 from which on `long` is as fast or faster: at 56 it takes 1.2 times as long, at 112
 /// less than 0.9 times.
 const LONG: usize = 100;
-/// Planes that are enough for all threads: `long` divides each among them where images are few.
+/// Planes that are enough for the threads of most machines: `long` divides each among them where planes are few.
 const MANY: usize = 16;
 /// Columns that are there at a time: a part of the first cache.
 const COLUMNS: usize = 4 * 1024;

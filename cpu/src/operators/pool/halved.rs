@@ -22,6 +22,9 @@ use super::ways::{LONGEST, MAX, MAX_OR_NAN, SUM, Way, counts, join, start};
 /// The most columns of the lines that are computed at a time: a part of the first cache.
 const COLUMNS: usize = 8 * 1024;
 
+/// Elements of the largest plane whose lines are more than a band: a thread has room for a copy of one.
+const LARGEST_PLANE: usize = 1 << 20;
+
 /// Outputs of a line that vectors of eight find maxima of faster than longer ones, half of which would be empty.
 pub(super) const SHORT: usize = 16;
 
@@ -51,7 +54,8 @@ impl Halved {
         let pitch = (2 * line.next_multiple_of(LONGEST) + 4).max(g.pads_begin[last] + width + 2 * LONGEST);
         let table = PatchTable::new(g);
         let band = (COLUMNS / pitch).min(table.lines());
-        (band > 0).then(|| Halved {
+        let fits = band == table.lines() || table.plane() <= LARGEST_PLANE;
+        (band > 0 && fits).then(|| Halved {
             table,
             band,
             kernel,
@@ -190,8 +194,9 @@ impl Plane<'_> {
         let (len, start) = (ops.len(), ops.splat(start::<WAY>()));
         let (line, width, height) = (table.line(), table.width(), table.outer_kernel());
         let columns = columns.as_mut_ptr();
-        // SAFETY: rows of the image lie inside, and a vector behind it; `Halved::new` made lines of columns so long that
-        // a vector behind the image is inside, and two from the last window that is in a vector on.
+        // SAFETY: rows of the image lie inside, and a vector behind it; a band is at most `of.band` lines, for which there are
+        // columns, and `Halved::new` made their lines so long that a vector behind the image is inside, and two from the last
+        // window that is in a vector on.
         unsafe {
             let row = |i: usize, k: usize| table.row(i, k).map_or(outside.as_ptr(), |at| image.add(at));
             for i in band.clone() {

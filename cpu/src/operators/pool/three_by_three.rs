@@ -26,7 +26,7 @@ pub(super) struct ThreeByThree {
     output: [usize; 2],
     /// Lines and columns of padding before the image: none or one, as after it.
     pads: [usize; 2],
-    /// Lines of outputs that are gone down at a time.
+    /// Lines of outputs that are gone down at a time, at most.
     strip: usize,
     /// The number of elements of each window, and of a vector more; empty for maxima.
     counts: Vec<f32>,
@@ -49,10 +49,13 @@ impl ThreeByThree {
 
     pub(super) fn run(&self, pool: &Pool, x: &[f32], y: &mut [f32]) {
         let [lines, line] = self.output;
-        let (planes, strips) = (y.len() / (lines * line), lines.div_ceil(self.strip));
+        let planes = y.len() / (lines * line);
+        // Of few planes each thread has a strip at least.
+        let least = pool.threads().div_ceil(planes.max(1));
+        let strip = self.strip.min(lines.div_ceil(least)).max(1);
         let y = Parts::new(y);
-        pool.split(planes * strips, GRAIN / (self.strip.min(lines) * line) + 1, |range| {
-            Strips { of: self, x, y: &y, strips: range }.widest();
+        pool.split(planes * lines.div_ceil(strip), GRAIN / (strip * line) + 1, |range| {
+            Strips { of: self, x, y: &y, strip, strips: range }.widest();
         });
     }
 }
@@ -62,6 +65,8 @@ struct Strips<'a> {
     of: &'a ThreeByThree,
     x: &'a [f32],
     y: &'a Parts<'a, f32>,
+    /// Lines of a strip.
+    strip: usize,
     strips: Range<usize>,
 }
 
@@ -70,12 +75,12 @@ impl SimdOp for Strips<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let Strips { of, x, y, strips } = self;
+        let Strips { of, x, y, strip, strips } = self;
         let ([height, width], [lines, line]) = (of.input, of.output);
-        let (each, columns) = (lines.div_ceil(of.strip), Columns::all(isa, of));
+        let (each, columns) = (lines.div_ceil(strip), Columns::all(isa, of));
         for i in strips {
-            let (plane, first) = (i / each, i % each * of.strip);
-            let lines = first..(first + of.strip).min(lines);
+            let (plane, first) = (i / each, i % each * strip);
+            let lines = first..(first + strip).min(lines);
             let image = &x[plane * height * width..][..height * width];
             let read = first.saturating_sub(of.pads[0])..(lines.end + 2 - of.pads[0]).min(height);
             let at = (plane * of.output[0] + first) * line;
@@ -274,7 +279,7 @@ mod tests {
                     let of = ThreeByThree { input: [height, width], output, pads, strip: 8, counts };
                     let mut y = vec![7.0; planes * lines * line];
                     let strips = 0..planes * lines.div_ceil(of.strip);
-                    Strips { of: &of, x: &x, y: &Parts::new(&mut y), strips }.eval(isa);
+                    Strips { of: &of, x: &x, y: &Parts::new(&mut y), strip: of.strip, strips }.eval(isa);
                     for (i, &got) in y.iter().enumerate() {
                         let all = window(i);
                         let want = match way == Way::Sum {

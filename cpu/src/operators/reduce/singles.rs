@@ -126,8 +126,8 @@ impl<F: Fold> SimdOp for EvenRows<'_, F> {
     }
 }
 
-/// The compiler makes vectors of as many elements as vectors of the wider numbers have. Where that is only a half or a quarter
-/// of what a vector of f32 has, elements are joined in a loop of their own.
+/// The compiler makes vectors of as many elements as vectors of f64 have. With AVX-512 that is eight, and one loop does all.
+/// With shorter vectors, of which f64 has four or two, elements of f32 are folded in a loop of their own, in whole vectors.
 #[inline(always)]
 fn join_rows<I: Isa, F: Fold>(isa: I, rows: [&[f32]; TOGETHER], acc: &mut [f64]) {
     const COLUMNS: usize = 256;

@@ -29,6 +29,33 @@ fn any_axes_as_attribute_and_as_input() {
 }
 
 #[test]
+fn extremes_over_any_axes() {
+    let x: Vec<f32> = (0..24).map(|i| i as f32).collect();
+    // numpy.arange(24).reshape(2, 3, 4).max(axes) and .min(axes)
+    let cases: &[(&[i64], &[f32], &[f32])] = &[
+        (&[0, 1, 2], &[23.0], &[0.0]),
+        (&[2], &[3.0, 7.0, 11.0, 15.0, 19.0, 23.0], &[0.0, 4.0, 8.0, 12.0, 16.0, 20.0]),
+        (
+            &[1],
+            &[8.0, 9.0, 10.0, 11.0, 20.0, 21.0, 22.0, 23.0],
+            &[0.0, 1.0, 2.0, 3.0, 12.0, 13.0, 14.0, 15.0],
+        ),
+        (&[0, 2], &[15.0, 19.0, 23.0], &[0.0, 4.0, 8.0]),
+        (&[0, 1], &[20.0, 21.0, 22.0, 23.0], &[0.0, 1.0, 2.0, 3.0]),
+    ];
+    for (axes, most, least) in cases {
+        let keep = [("keepdims", Attribute::Int(0))];
+        let inputs = [t(&[2, 3, 4], &x), t(&[axes.len()], axes)];
+        for (name, want) in [("ReduceMax", most), ("ReduceMin", least)] {
+            let out = run(name, 18, &keep, &inputs, 1).unwrap();
+            assert_eq!(elements::<f32>(&out[0]).1, *want, "{name} {axes:?}");
+        }
+    }
+    let out = run("ReduceMax", 18, &[], &[t::<f32>(&[0, 3], &[]), t(&[1], &[1i64])], 1).unwrap();
+    assert_eq!(elements::<f32>(&out[0]), (vec![0, 1], vec![]));
+}
+
+#[test]
 fn every_reduction_over_rows_and_columns() {
     // numpy over [[1, -2, 3], [0.5, 4, -1]], along the rows and along the columns.
     let x = [1.0f32, -2.0, 3.0, 0.5, 4.0, -1.0];

@@ -196,7 +196,7 @@ mod tests {
     fn check<I: Isa>(isa: I) {
         for (along, inner) in [1, 3, 8, 12, 16, 17, 49, 130, 256, 257, 2100]
             .into_iter()
-            .flat_map(|along| [1, 3, 12, 21, 64, 70, 130].map(move |inner| (along, inner)))
+            .flat_map(|along| [1, 2, 3, 4, 6, 8, 12, 21, 64, 70, 130].map(move |inner| (along, inner)))
         {
             for logarithm in [false, true] {
                 // Of rows several, of which some are normalised together.

@@ -7,8 +7,9 @@ use rten_simd::{Isa, SimdOp};
 use super::rows::TERMS;
 use crate::loops::vector::exp_below_zero;
 
-/// Vectors of rows that are taken as one, at most.
-const MOST: usize = 4;
+/// Vectors of rows that are taken as one, at most. Vectors have 2ⁿ lanes, so an even number of them would be rows twice: there
+/// are one and three.
+const MOST: usize = 3;
 /// Elements of the longest vector.
 const LONGEST: usize = 16;
 
@@ -35,8 +36,6 @@ impl SimdOp for Folded<'_> {
     fn eval<I: Isa>(self, isa: I) {
         match vectors(self.y.len() / self.inner, self.inner, isa.f32().len()) {
             Some(1) => self.normalise::<I, 1>(isa),
-            Some(2) => self.normalise::<I, 2>(isa),
-            Some(3) => self.normalise::<I, 3>(isa),
             Some(MOST) => self.normalise::<I, MOST>(isa),
             _ => unreachable!("rows that are no whole vectors"),
         }
@@ -51,9 +50,10 @@ impl Folded<'_> {
         let (width, count, to) = (V * len, y.len(), y.as_mut_ptr());
         let from = x.map_or(to.cast_const(), <[f32]>::as_ptr);
         assert!(count.is_multiple_of(width) && x.is_none_or(|x| x.len() == count), "whole rows");
-        // SAFETY: it is asked for vectors of rows that there are.
+        // SAFETY: `at` is a multiple of `width` below `count` and `v < V`, so that a vector ends at `count` or before, which `x`
+        // has by the assertion; without it `from` is `to`, of which no other reference is used here.
         let load = |from: *const f32, at: usize, v: usize| unsafe { ops.load_ptr(from.add(at + v * len)) };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         let store = |x: I::F32, at: usize, v: usize| unsafe { ops.store_ptr(x, to.add(at + v * len)) };
         let rows = || (0..count).step_by(width);
         let mut largest = [ops.splat(f32::NEG_INFINITY); V];

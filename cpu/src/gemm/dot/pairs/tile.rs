@@ -62,7 +62,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use super::Tile;
-    use crate::gemm::dot::isa::reads_ahead;
+    use crate::isa::prefetches_single_row;
 
     /// A function that computes `R` rows of `V` vectors, and tells how many columns these are.
     macro_rules! tiles {
@@ -90,7 +90,7 @@ mod x86 {
                     let mut sums = [[$zero(); V]; R];
                     let ones = $all16(1);
                     // A row alone is bound by reading: what lies ahead of the whole line of a panel.
-                    let ahead = if R == 1 && !reads_ahead() { 512 } else { 0 };
+                    let ahead = if R == 1 && prefetches_single_row() { 512 } else { 0 };
                     for _ in 0..depth {
                         if R == 1 && ahead > 0 {
                             _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(ahead).cast());
