@@ -5,6 +5,7 @@
 mod avx2;
 pub(crate) mod gemv;
 pub(crate) mod kernel;
+pub(crate) mod next;
 pub(crate) mod panels;
 pub(crate) mod plan;
 pub(crate) mod products;

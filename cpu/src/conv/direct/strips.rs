@@ -9,6 +9,7 @@ use std::ops::Range;
 use rten_simd::ops::BitOps;
 use rten_simd::{Isa, SimdOp};
 
+use super::next::Next;
 use super::panels::SumTile;
 use super::tile::{ALONE, Block, cached};
 use crate::conv::common::blocks::VECTORS;
@@ -104,26 +105,6 @@ pub(crate) fn pays(tile: SumTile, planes: &Planes, panels: usize, depth: usize) 
     let reading = if crowded || far { product / 12 } else { 0 };
     let copy = 9 + 3 * (tile.width() / planes.lines.line.min(tile.width()));
     gaps + reading > copy
-}
-
-/// The same positions of some planes. They are fetched while panels go by: copied from a memory that other programs use as
-/// well, strips took half of the time of a product with 128 channels.
-pub(crate) struct Next<'a> {
-    pub(crate) planes: &'a [f32],
-    pub(crate) taps: &'a [usize],
-    pub(crate) positions: Range<usize>,
-}
-
-impl Next<'_> {
-    /// Fetches the part `i` of `parts`.
-    #[inline(always)]
-    pub(super) fn fetch(&self, i: usize, parts: usize) {
-        let part = |i: usize| self.taps.len() * i / parts;
-        for &tap in &self.taps[part(i)..part(i + 1)] {
-            let Range { start, end } = self.positions;
-            into_second_cache(&self.planes[tap + start..tap + end]);
-        }
-    }
 }
 
 /// A part of a convolution for one thread, as `Block`.

@@ -11,8 +11,8 @@ use rten_simd::{Isa, SimdOp};
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
 use super::gemv::multiply;
+use super::next::Next;
 use super::panels::{SumTile, rows_of};
-use super::strips::Next;
 use super::tiles::{Positions, Tiles, by_lines};
 use crate::conv::common::blocks::VECTORS;
 use crate::conv::common::epilogue::F32Epilogue;

@@ -73,6 +73,7 @@ impl Tiles {
     }
 
     /// How many positions of each line, from the first one on, are tiles of as many vectors as there may be.
+    #[cfg(any(target_arch = "x86_64", test))]
     #[inline(always)]
     pub(super) fn whole(&self) -> usize {
         let Tiles { lines: Lines { line, pitch }, len, by_lines, end, y, x, .. } = *self;
@@ -89,6 +90,7 @@ impl Tiles {
     }
 
     /// Where the positions of each line begin.
+    #[cfg(any(target_arch = "x86_64", test))]
     #[inline(always)]
     pub(super) fn lines(&self) -> impl Iterator<Item = Positions> + use<> {
         let Tiles { lines: Lines { line, pitch }, by_lines, end, y, x, .. } = *self;
@@ -101,6 +103,7 @@ impl Tiles {
     }
 
     /// Leaves out what `whole` tells.
+    #[cfg(any(target_arch = "x86_64", test))]
     #[inline(always)]
     pub(super) fn skip_whole(&mut self) {
         self.done = self.whole();

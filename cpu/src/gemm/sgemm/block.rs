@@ -171,6 +171,7 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
 }
 
 /// A product whose right operand is packed in panels for it alone.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "the last columns are of x86-64"))]
 fn packed_here(out: &mut [f32], extent: Extent, a: Matrix<'_, f32>, b: Matrix<'_, f32>, add: bool) {
     let Extent { columns, depth, .. } = extent;
     #[cfg(target_arch = "x86_64")]
