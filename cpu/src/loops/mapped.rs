@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 
 use crate::threads::Pool;
 
-use super::framed::Framed;
 use super::item::Item;
+use super::padded_rows::PaddedRows;
 use super::parallel::{GRAIN, split_mut};
 use super::simd::widest;
 use super::strided::strides_of;
@@ -23,7 +23,7 @@ pub(crate) struct Mapped {
     /// The output coordinates of the last map whose offsets are consecutive blocks.
     straight: std::ops::Range<usize>,
     /// Whether all other coordinates of that map are nowhere.
-    framed: bool,
+    padded: bool,
     /// Whether the elements along the last map are those of a line, each twice.
     doubled: bool,
 }
@@ -46,7 +46,7 @@ impl Mapped {
             })
             .collect();
         let straight = offsets.last().map_or(0..0, |map| longest_run(map, block as isize));
-        let framed = offsets.last().is_some_and(|map| {
+        let padded = offsets.last().is_some_and(|map| {
             let outside = map[..straight.start].iter().chain(&map[straight.end..]);
             !straight.is_empty() && outside.into_iter().all(|&offset| offset == NOWHERE)
         });
@@ -54,7 +54,7 @@ impl Mapped {
             let mut pairs = map.iter().enumerate();
             block == 1 && map.len().is_multiple_of(2) && pairs.all(|(i, &offset)| offset == i as isize / 2)
         });
-        Mapped { offsets, block, straight, framed, doubled }
+        Mapped { offsets, block, straight, padded, doubled }
     }
 
     pub(crate) fn run<T: Item>(&self, pool: &Pool, input: &[T], fill: &T, output: &mut [T]) {
@@ -65,13 +65,13 @@ impl Mapped {
         let block = self.block;
         let row_size = inner.len() * block;
         split_mut(pool, output, row_size, (GRAIN / row_size.max(1)).max(1), |rows, output| {
-            if self.framed
+            if self.padded
                 && let (Some(input), Some(fill)) = (T::bytes(input), T::bytes(std::slice::from_ref(fill)))
                 && let Some(output) = T::bytes_mut(output)
             {
                 let (size, first) = (fill.len(), inner[self.straight.start] as usize);
                 let starts = Rows::starting_at(rows.start, outer).take(rows.len());
-                return widest(Framed {
+                return widest(PaddedRows {
                     input,
                     output,
                     row: row_size * size,

@@ -102,6 +102,9 @@ impl<T: Copy + std::ops::Add<Output = T>> Loop for Add<'_, T> {
     }
 }
 
+/// Floats in the longest vector of any machine.
+pub(crate) const LONGEST: usize = 16;
+
 /// Floats in a vector of this machine.
 pub(crate) fn vector_len() -> usize {
     struct Len;

@@ -3,8 +3,7 @@
 use rten_simd::Isa;
 use rten_simd::ops::BitOps;
 
-/// The longest vector.
-pub(crate) const LONGEST: usize = 16;
+pub(crate) use crate::loops::simd::LONGEST;
 
 /// The masks of the first elements of a vector, by their number.
 pub(crate) struct Masks<I: Isa>([I::M32; LONGEST + 1]);

@@ -10,14 +10,13 @@ use crate::isa::Dispatch;
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Piece;
 use crate::loops::parallel::Parts;
+use crate::loops::simd::LONGEST;
 use crate::loops::simd::vector_len;
 use crate::loops::transpose;
 
 /// Vectors of a panel. The last panel may have fewer, and the last two have two each rather than three and one: tiles of one
 /// vector wait for what they read.
 pub(super) const VECTORS: usize = 3;
-/// Elements of the longest vector.
-const LONGEST: usize = 16;
 /// Columns that are whole panels with every instruction set.
 pub(crate) const COLUMNS: usize = VECTORS * LONGEST;
 

@@ -10,9 +10,9 @@ use super::channel_blocked::block_len;
 use super::fold::{Fold, Max, Mean, Norm};
 use crate::isa::Dispatch;
 use crate::kernel::{CpuKernel, Kernel, KernelContext, NodeContext};
-use crate::loops::extremes::Extremes;
 use crate::loops::number::dispatch;
 use crate::loops::parallel::Parts;
+use crate::loops::row_extremes::RowExtremes;
 use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::simd::{Loop, widest};
 
@@ -60,7 +60,7 @@ impl<T: Element, F: Fold<T>> Kernel for Global<T, F> {
                 && each == 1
                 && let (Some(x), Some(y)) = (same_type(planes), same_type_mut(&mut *y))
             {
-                return Extremes::<false> { x, length: plane, y }.widest();
+                return RowExtremes::<false> { x, length: plane, y }.widest();
             }
             match each {
                 2 => widest(Planes::<_, _, 2> { fold: &self.fold, planes, plane, y }),

@@ -17,16 +17,13 @@ use crate::ops::pool::Reduction;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
 
-use super::ways::{LONGEST, MAX, MAX_OR_NAN, SUM, Way, counts, join, start};
+use super::ways::{LONGEST, MAX, MAX_OR_NAN, SHORT, SUM, Way, counts, join, start};
 
 /// The most columns of the lines that are computed at a time: a part of the first cache.
 const COLUMNS: usize = 8 * 1024;
 
 /// Elements of the largest plane whose lines are more than a band: a thread has room for a copy of one.
 const LARGEST_PLANE: usize = 1 << 20;
-
-/// Outputs of a line that vectors of eight find maxima of faster than longer ones, half of which would be empty.
-pub(super) const SHORT: usize = 16;
 
 pub(super) struct Halved {
     table: PatchTable,

@@ -3,13 +3,14 @@
 use rten_simd::Isa;
 use rten_simd::ops::{BitOps, FloatOps, MaskOps, NumOps};
 
+pub(super) use crate::loops::simd::LONGEST;
 use crate::ops::pool::Reduction;
 use crate::ops::window::Geometry;
 
 use super::window_counts;
 
-/// Elements of the longest vector.
-pub(super) const LONGEST: usize = 16;
+/// Outputs of a line that vectors of eight find maxima of faster than longer ones, half of which would be empty.
+pub(super) const SHORT: usize = 16;
 
 /// How two parts of a reduction become one.
 #[derive(Clone, Copy, PartialEq, Eq)]

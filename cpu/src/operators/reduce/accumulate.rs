@@ -6,14 +6,12 @@ use crate::ops::reduce::Reduction;
 use crate::tensor::{Element, ElementType};
 
 use crate::isa::Dispatch;
-use crate::loops::extremes::Extremes as ExtremesOfRows;
+use crate::loops::row_extremes::RowExtremes;
 use crate::loops::same_type::{same_type, same_type_mut};
 use crate::loops::simd::{Loop, run};
 use crate::loops::statistics::Real as _;
 
-use super::singles::{
-    EvenRows, Extreme, ExtremeOfSingles, Extremes, Fold, Rows, SumOfSingles, Sums, TOGETHER,
-};
+use super::singles::{EvenRows, Extreme, Extremes, Fold, Rows, SumOfSingles, Sums, TOGETHER};
 
 /// A type that can be reduced, and the wider one it is accumulated in: f64 for floats (so that long
 /// sums stay exact to the last place), 64 bits for integers, where sums wrap.
@@ -154,15 +152,23 @@ fn sums<W: Accumulate>() -> Accumulator<W> {
 fn extremes<W: Accumulate, S: Step<W> + Extreme>(start: W::Acc) -> Accumulator<W> {
     Accumulator {
         row: |x, acc, _| match same_type(x) {
-            Some(x) => S::join(acc, W::of_f64(run::<_, true>(ExtremeOfSingles::<S>(x, PhantomData)).into())),
+            Some(x) => {
+                let mut extreme = [0.0];
+                extremes_of_rows::<S>(x, x.len(), &mut extreme);
+                S::join(acc, W::of_f64(extreme[0].into()))
+            }
             None => W::run(Row::<W, S> { x, acc, start: S::neutral(), _step: PhantomData }),
         },
-        rows: Some(|x, length, y| match S::IS_LEAST {
-            true => ExtremesOfRows::<true> { x, length, y }.widest(),
-            false => ExtremesOfRows::<false> { x, length, y }.widest(),
-        }),
+        rows: Some(extremes_of_rows::<S>),
         several: several::<W, Extremes<S>>(),
         ..pass::<W, S>(start)
+    }
+}
+
+fn extremes_of_rows<S: Extreme>(x: &[f32], length: usize, y: &mut [f32]) {
+    match S::IS_LEAST {
+        true => RowExtremes::<true> { x, length, y }.widest(),
+        false => RowExtremes::<false> { x, length, y }.widest(),
     }
 }
 
@@ -309,7 +315,6 @@ impl<W: Accumulate, S: Step<W>> Loop for Column<'_, W, S> {
 }
 
 impl Extreme for Max {
-    const NOTHING: f32 = f32::NEG_INFINITY;
     const IS_LEAST: bool = false;
 
     #[inline(always)]
@@ -319,7 +324,6 @@ impl Extreme for Max {
 }
 
 impl Extreme for Min {
-    const NOTHING: f32 = f32::INFINITY;
     const IS_LEAST: bool = true;
 
     #[inline(always)]

@@ -157,8 +157,7 @@ fn join_rows<I: Isa, F: Fold>(isa: I, rows: [&[f32]; TOGETHER], acc: &mut [f64])
 
 /// A step that keeps one of the elements.
 pub(super) trait Extreme {
-    /// What changes nothing.
-    const NOTHING: f32;
+    /// Whether it keeps the least, not the largest.
     const IS_LEAST: bool;
 
     /// Whether the first one is kept of numbers that are none of them NaN.
@@ -168,38 +167,4 @@ pub(super) trait Extreme {
 #[inline(always)]
 fn keep<S: Extreme, T: PartialOrd>(a: T, b: T) -> T {
     if S::keeps(&a, &b) { a } else { b }
-}
-
-/// The extreme of a row of f32; NaN where one is among them.
-pub(super) struct ExtremeOfSingles<'a, S>(pub(super) &'a [f32], pub(super) PhantomData<S>);
-
-impl<S: Extreme> Loop for ExtremeOfSingles<'_, S> {
-    type Output = f32;
-
-    #[inline(always)]
-    fn run(self) -> f32 {
-        const LANES: usize = 32;
-        let join = keep::<S, f32>;
-        let (chunks, rest) = self.0.as_chunks::<LANES>();
-        let (mut lanes, mut sums) = ([S::NOTHING; LANES], [0.0f32; LANES]);
-        for chunk in chunks {
-            for i in 0..LANES {
-                lanes[i] = join(chunk[i], lanes[i]);
-                // NaN where one of its numbers is: one instruction, where a comparison and what notes it are two.
-                sums[i] += chunk[i];
-            }
-        }
-        // Halves joined with halves, of constant lengths: a chain over all lanes would take as long as a row.
-        let mut eighth = [S::NOTHING; LANES / 8];
-        for i in 0..LANES / 8 {
-            let at = |k: usize| lanes[i + k * LANES / 8];
-            let quarters = [0, 1, 2, 3].map(|k| join(at(k), at(k + 4)));
-            eighth[i] = join(join(quarters[0], quarters[1]), join(quarters[2], quarters[3]));
-        }
-        let is_any_nan = |x: &[f32]| x.iter().fold(false, |any, x| any | x.is_nan());
-        // Infinite numbers may also have cancelled each other.
-        let wrong = is_any_nan(rest) || is_any_nan(&sums) && is_any_nan(self.0);
-        let found = eighth.iter().chain(rest).fold(S::NOTHING, |a, &b| join(a, b));
-        if wrong { f32::NAN } else { found }
-    }
 }

@@ -14,7 +14,7 @@ use crate::ops::softmax::{Normalizer, Softmax};
 use crate::tensor::{TensorView, TensorViewMut};
 
 use super::GRAIN;
-use super::folded::{Folded, vectors};
+use super::few_columns::{FewColumns, vectors};
 use super::rows::{LANES, Rows, TERMS};
 use crate::isa::Dispatch;
 use crate::kernel::{Kernel, KernelContext};
@@ -55,14 +55,14 @@ impl Kernel for Floats {
         let blocks = inner.div_ceil(COLUMNS);
         let grain = (GRAIN / (along * inner.min(COLUMNS))).max(1);
         let parts = Parts::new(y);
-        let folded = vectors(along, inner, vector_len()).is_some();
+        let few_columns = vectors(along, inner, vector_len()).is_some();
         cx.pool.split(outer * blocks, grain, |units| {
             for unit in units {
-                if folded {
+                if few_columns {
                     let all = unit * along * inner..(unit + 1) * along * inner;
                     // SAFETY: the ranges that `split` hands out do not overlap.
                     let y = unsafe { parts.get(all.clone()) };
-                    Folded { x: x.map(|x| &x[all]), y, inner, logarithm }.widest();
+                    FewColumns { x: x.map(|x| &x[all]), y, inner, logarithm }.widest();
                     continue;
                 }
                 let (start, first) = (unit / blocks * along * inner, unit % blocks * COLUMNS);
@@ -217,12 +217,12 @@ mod tests {
                     let x = f64::from(x[i]) - largest;
                     if logarithm { x - sum.ln() } else { x.exp() / sum }
                 };
-                let has_folded = inner > 1 && vectors(along, inner, isa.f32().len()).is_some();
-                for (in_place, folded) in [(false, false), (true, false), (false, true), (true, true)] {
+                let has_few_columns = inner > 1 && vectors(along, inner, isa.f32().len()).is_some();
+                for (in_place, few_columns) in [(false, false), (true, false), (false, true), (true, true)] {
                     let mut y = if in_place { x.clone() } else { vec![f32::NAN; x.len()] };
                     let from = (!in_place).then_some(&x[..]);
-                    if folded && has_folded {
-                        Folded { x: from, y: &mut y, inner, logarithm }.eval(isa);
+                    if few_columns && has_few_columns {
+                        FewColumns { x: from, y: &mut y, inner, logarithm }.eval(isa);
                     } else if inner == 1 {
                         Rows { x: from, y: &mut y, along, logarithm }.eval(isa);
                     } else {

@@ -1,7 +1,7 @@
 //! Softmax and its relatives.
 
+mod few_columns;
 mod floats;
-mod folded;
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod short;

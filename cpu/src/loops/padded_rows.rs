@@ -9,7 +9,7 @@ const PIECE: usize = 64;
 const LONG: usize = 2048;
 
 /// Writes rows of `row` bytes each, of which `length` are copied and as many as are missing before and behind are filled.
-pub(super) struct Framed<'a, Starts> {
+pub(super) struct PaddedRows<'a, Starts> {
     pub(super) input: &'a [u8],
     pub(super) output: &'a mut [u8],
     pub(super) row: usize,
@@ -21,12 +21,12 @@ pub(super) struct Framed<'a, Starts> {
     pub(super) fill: [u8; PIECE],
 }
 
-impl<Starts: Iterator<Item = Option<usize>>> Loop for Framed<'_, Starts> {
+impl<Starts: Iterator<Item = Option<usize>>> Loop for PaddedRows<'_, Starts> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Framed { input, output, row, starts, before, length, fill } = self;
+        let PaddedRows { input, output, row, starts, before, length, fill } = self;
         for (row, start) in output.chunks_exact_mut(row.max(1)).zip(starts) {
             let Some(start) = start else {
                 write(&fill, row);
@@ -130,7 +130,7 @@ mod tests {
                     let mut output = vec![0; row * starts.len()];
                     let out = &mut output[..];
                     let starts = starts.into_iter();
-                    widest(Framed {
+                    widest(PaddedRows {
                         input: &input,
                         output: out,
                         row,

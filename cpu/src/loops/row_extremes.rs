@@ -4,25 +4,25 @@
 use rten_simd::ops::{BitOps, MaskOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
-/// Elements of the longest vector.
-const LONGEST: usize = 16;
+use super::simd::LONGEST;
+
 /// Vectors that are compared independently of one another.
 const PARTS: usize = 4;
 
 /// Writes the largest (`LEAST`: the least) element of each row of `length`; NaN where one is among them. Of none it is what
 /// every number replaces.
-pub(crate) struct Extremes<'a, const LEAST: bool> {
+pub(crate) struct RowExtremes<'a, const LEAST: bool> {
     pub(crate) x: &'a [f32],
     pub(crate) length: usize,
     pub(crate) y: &'a mut [f32],
 }
 
-impl<const LEAST: bool> SimdOp for Extremes<'_, LEAST> {
+impl<const LEAST: bool> SimdOp for RowExtremes<'_, LEAST> {
     type Output = ();
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let Extremes { x, length, y } = self;
+        let RowExtremes { x, length, y } = self;
         if length == 0 {
             return y.fill(nothing::<LEAST>());
         }
@@ -46,12 +46,12 @@ fn keep<const LEAST: bool>(a: f32, b: f32) -> f32 {
 /// A row of less than a vector.
 #[inline(always)]
 fn short<const LEAST: bool>(row: &[f32]) -> f32 {
-    let (mut extreme, mut wrong) = (nothing::<LEAST>(), false);
+    let (mut extreme, mut has_nan) = (nothing::<LEAST>(), false);
     for &x in row {
-        wrong |= x.is_nan();
+        has_nan |= x.is_nan();
         extreme = keep::<LEAST>(x, extreme);
     }
-    if wrong { f32::NAN } else { extreme }
+    if has_nan { f32::NAN } else { extreme }
 }
 
 /// A row of at least a vector. The last vector may overlap the one before.
@@ -109,16 +109,16 @@ mod tests {
             if length > 2 {
                 (x[0], x[length / 2]) = (f32::INFINITY, f32::NEG_INFINITY);
             }
-            for wrong in (0..length).map(Some).chain([None]) {
+            for has_nan in (0..length).map(Some).chain([None]) {
                 let mut x = x.clone();
-                wrong.into_iter().for_each(|at| x[length + at] = f32::NAN);
+                has_nan.into_iter().for_each(|at| x[length + at] = f32::NAN);
                 let (mut largest, mut least) = ([1.0; 3], [1.0; 3]);
-                Extremes::<false> { x: &x, length, y: &mut largest }.eval(isa);
-                Extremes::<true> { x: &x, length, y: &mut least }.eval(isa);
+                RowExtremes::<false> { x: &x, length, y: &mut largest }.eval(isa);
+                RowExtremes::<true> { x: &x, length, y: &mut least }.eval(isa);
                 for i in 0..rows {
                     let row = &x[i * length..][..length];
                     if row.iter().any(|x| x.is_nan()) {
-                        assert!(largest[i].is_nan() && least[i].is_nan(), "{length}, NaN at {wrong:?}");
+                        assert!(largest[i].is_nan() && least[i].is_nan(), "{length}, NaN at {has_nan:?}");
                         continue;
                     }
                     assert_eq!(largest[i], row.iter().copied().fold(f32::NEG_INFINITY, f32::max), "{length}");

@@ -5,16 +5,15 @@ use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
 use super::rows::TERMS;
+use crate::loops::simd::LONGEST;
 use crate::loops::vector::exp_below_zero;
 
 /// Vectors of rows that are taken as one, at most. Vectors have 2ⁿ lanes, so an even number of them would be rows twice: there
 /// are one and three.
 const MOST: usize = 3;
-/// Elements of the longest vector.
-const LONGEST: usize = 16;
 
 /// Normalises the columns of a matrix `[along, inner]` of `x`, or of `y` itself.
-pub(super) struct Folded<'a> {
+pub(super) struct FewColumns<'a> {
     pub(super) x: Option<&'a [f32]>,
     pub(super) y: &'a mut [f32],
     pub(super) inner: usize,
@@ -28,7 +27,7 @@ pub(super) fn vectors(along: usize, inner: usize, len: usize) -> Option<usize> {
     (rows > 1 && vectors <= MOST && along.is_multiple_of(rows)).then_some(vectors)
 }
 
-impl SimdOp for Folded<'_> {
+impl SimdOp for FewColumns<'_> {
     type Output = ();
 
     /// Asks for `vectors`.
@@ -42,11 +41,11 @@ impl SimdOp for Folded<'_> {
     }
 }
 
-impl Folded<'_> {
+impl FewColumns<'_> {
     #[inline(always)]
     fn normalise<I: Isa, const V: usize>(self, isa: I) {
         let ops = isa.f32();
-        let (len, Folded { x, y, inner, logarithm }) = (ops.len(), self);
+        let (len, FewColumns { x, y, inner, logarithm }) = (ops.len(), self);
         let (width, count, to) = (V * len, y.len(), y.as_mut_ptr());
         let from = x.map_or(to.cast_const(), <[f32]>::as_ptr);
         assert!(count.is_multiple_of(width) && x.is_none_or(|x| x.len() == count), "whole rows");
