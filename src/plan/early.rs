@@ -18,8 +18,8 @@ impl Planner<'_> {
     }
 
     /// Notes what a step writes on the device, when its outputs have their roots; see [`wrote`](super::settled::Unsettled::wrote).
-    pub(super) fn wrote(&mut self, step: &Step, launched: bool) {
+    pub(super) fn wrote(&mut self, step: &Step, settles: bool) {
         let outputs = step.outputs.iter().flatten();
-        self.unsettled.wrote(outputs.map(|&output| self.roots[output as usize]), launched);
+        self.unsettled.wrote(outputs.map(|&output| self.roots[output as usize]), settles);
     }
 }

@@ -166,7 +166,7 @@ impl<'p> Planner<'p> {
             self.settle(at, output, ty, shape);
         }
         if let StepPlan::Device(DeviceStep { launches, .. }) = &plan {
-            self.wrote(step, launches.always_launches());
+            self.wrote(step, launches.settles_others());
         }
         Ok(plan)
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-/// Values that the last kernel of the steps so far may have written, by their roots.
+/// Values that kernels of the steps so far may still be writing when the next one starts, by their roots.
 #[derive(Debug, Default)]
 pub(super) enum Unsettled {
     /// Whatever there is: no kernel was launched yet, or nobody knows which.
@@ -20,9 +20,10 @@ impl Unsettled {
         }
     }
 
-    /// To be called behind a step that wrote these. `launched`: with at least one kernel, whatever the run gives it.
-    pub(super) fn wrote(&mut self, roots: impl Iterator<Item = u32>, launched: bool) {
-        if launched {
+    /// To be called behind a step that wrote these. `settles`: with a kernel, whatever the run gives it, before which all
+    /// others have ended when the next one starts.
+    pub(super) fn wrote(&mut self, roots: impl Iterator<Item = u32>, settles: bool) {
+        if settles {
             *self = Unsettled::These(BTreeSet::new());
         }
         if let Unsettled::These(these) = self {
@@ -39,15 +40,15 @@ mod tests {
     fn only_what_the_last_kernel_wrote_is_unsettled() {
         let mut unsettled = Unsettled::default();
         assert!(unsettled.has(7), "before the first kernel");
-        for (wrote, launched, expected) in [
-            // Copies and steps that may launch nothing leave the last kernel what it was.
+        for (wrote, settles, expected) in [
+            // Copies, steps that may launch nothing and kernels that let the next one start early leave the last kernel what it was.
             (vec![1], false, None),
             (vec![2, 3], true, Some(vec![2, 3])),
             (vec![4], false, Some(vec![2, 3, 4])),
             (vec![], false, Some(vec![2, 3, 4])),
             (vec![5], true, Some(vec![5])),
         ] {
-            unsettled.wrote(wrote.iter().copied(), launched);
+            unsettled.wrote(wrote.iter().copied(), settles);
             for root in 0..8 {
                 let is_unsettled = expected.as_ref().is_none_or(|these| these.contains(&root));
                 assert_eq!(unsettled.has(root), is_unsettled, "{root} after {wrote:?}");

@@ -11,6 +11,8 @@ DEVICE u32 rank_in_cluster() {
 }
 // A barrier of all work items of a cluster in two halves: what was written before the first is seen after the second.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+// The first half where nothing was written that others read.
+DEVICE void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 
 // The address in workgroup memory of another workgroup of the cluster that is `address` in its own.
@@ -18,6 +20,9 @@ DEVICE u32 in_cluster(u32 address, u32 rank) {
   u32 r;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(address), "r"(rank));
   return r;
+}
+DEVICE void store_in_cluster(u32 address, f32 x) {
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }
 DEVICE void store_in_cluster(u32 address, const f32 *four) {
   asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(four[0]), "f"(four[1]), "f"(four[2]),

@@ -103,6 +103,7 @@ DEVICE void barrier() {
 // What this work item wrote so far is seen by the whole device before what it does from now on.
 DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
 DEVICE void wait_for_kernels_before() {}
+DEVICE void let_next_kernel_start() {}
 
 // The value of the lane whose number differs in the bits of `mask`.
 DEVICE u32 lane_xor(u32 value, u32 mask) {
@@ -132,10 +133,16 @@ DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 // Where this kernel may have been started while the one before it still runs (dependent.rs): waits until that one has ended
 // and what it wrote is seen, and then lets the next kernel be started. As every kernel does so, all but the one just before
 // have ended when a kernel starts. So before it nothing may be read that the kernel just before writes, what older ones wrote
-// only by `load_settled` (unit.h), and nothing be written but the error word.
+// only by `load_settled` (unit.h), and nothing be written but the error word. Where a kernel lets the next one start before it
+// waits itself, that one must wait for what the kernel before this one writes, too (`PlanBuilder::lets_next_start`).
 DEVICE void wait_for_kernels_before() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+DEVICE void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 // From behind the processor's own cache: what other workgroups may have written while this one runs.

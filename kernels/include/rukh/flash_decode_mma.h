@@ -9,7 +9,7 @@
 // Access: 4 lanes read neighbouring packs of 16 bytes of a key, 8 lanes those of a value; the next block's are on their way
 // while one is used. Bound: the bytes of the keys and values that are seen.
 #pragma once
-#include "flash_decode_parts.h"
+#include "flash_decode_cluster.h"
 #include "mma_type.h"
 
 // An 8 × 8 block of 16-bit numbers, transposed.
@@ -46,15 +46,17 @@ template <u32 TILES> struct MmaDecodeSums {
   }
 };
 
-template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const DecodeParams &p) {
+template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_mma(const DecodeParams &p) {
   constexpr u32 ROWS = 8, WAVES = DECODE_ITEMS / WAVE, PACK = 8, PACKS = SIZE / PACK, BLOCK = WAVES * KEYS;
-  // Queries of T, rows apart by a pack so that the lanes' packs are in other banks; then each wave's sums.
+  // Queries of T, rows apart by a pack so that the lanes' packs are in other banks; then each wave's sums, and behind them
+  // those of the cluster's other workgroups.
   constexpr u32 ROW = SIZE + PACK;
-  alignas(16) SHARED f32 memory[WAVES * ROWS * SIZE];
+  alignas(16) SHARED f32 memory[(WAVES + CLUSTER - 1) * ROWS * SIZE];
   SHARED f32 most_of[WAVES][ROWS], total_of[WAVES][ROWS];
   const FlashParams &f = p.flash;
   const SoftmaxParams &m = f.softmax;
   u32 lane = item_id() % WAVE, wave = item_id() / WAVE, pair = lane / 4, quarter = lane % 4;
+  if constexpr (CLUSTER > 1) cluster_arrive_relaxed();
   if (!p.early) wait_for_kernels_before();
   auto o = DecodePart<DecodeNumbers<T, SIZE>, ROWS>::of(p, {});
 
@@ -69,7 +71,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
     u32 a = lane_xor(begin, mask), b = lane_xor(end, mask);
     begin = a < begin ? a : begin, end = b > end ? b : end;
   }
-  if (!o.take(begin, end, BLOCK)) {
+  if (!o.take(begin, end, BLOCK, CLUSTER > 1 ? CLUSTER : 0)) {
     if (p.early) wait_for_kernels_before();
     return;
   }
@@ -144,6 +146,8 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
 
 #pragma unroll 1
   for (u32 block = first; block < own_end; block += BLOCK) {
+    // What is loaded behind the last block is waited for at the end, though nobody uses it.
+    bool goes_on = block + BLOCK < own_end;
     f32 scores[KEYS / 16][4];
     UNROLL
     for (u32 b = 0; b < KEYS / 16; b++) {
@@ -158,7 +162,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
         }
       }
       // The next block is on its way while this one is used.
-      load_keys(block + BLOCK, b, own_end, load_unit);
+      if (goes_on) load_keys(block + BLOCK, b, own_end, load_unit);
     }
     f32 base[2];
     UNROLL
@@ -204,7 +208,7 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
           MmaType<T>::multiply(sums.out[j * 4 + w], a, powers[0], powers[1]);
         }
       }
-      load_values(block + BLOCK, b, own_end, load_unit);
+      if (goes_on) load_values(block + BLOCK, b, own_end, load_unit);
     }
   }
 
@@ -225,9 +229,11 @@ template <class T, u32 SIZE, u32 KEYS> DEVICE void flash_decode_mma(const Decode
     }
   }
   barrier();
-  o.template finish<WAVES>(memory, most_of, total_of);
+  if constexpr (CLUSTER > 1) finish_in_cluster<WAVES, CLUSTER>(o, memory, most_of, total_of);
+  else o.template finish<WAVES>(memory, most_of, total_of);
 }
 
-#define MMA_DECODE_KERNELS(T)                                                                                      \
-  KERNEL_RESIDENT(DECODE_ITEMS, 3) mma_flash_decode_64(DecodeParams p) { flash_decode_mma<T, 64, 32>(p); }          \
-  KERNEL_RESIDENT(DECODE_ITEMS, 3) mma_flash_decode_128(DecodeParams p) { flash_decode_mma<T, 128, 16>(p); }
+#define MMA_DECODE_KERNEL(T, SIZE, KEYS)                                                                           \
+  KERNEL_RESIDENT(DECODE_ITEMS, 3) mma_flash_decode_##SIZE(DecodeParams p) { flash_decode_mma<T, SIZE, KEYS, 1>(p); } \
+  KERNEL_RESIDENT(DECODE_ITEMS, 3) mma_flash_decode_##SIZE##_cluster8(DecodeParams p) { flash_decode_mma<T, SIZE, KEYS, 8>(p); }
+#define MMA_DECODE_KERNELS(T) MMA_DECODE_KERNEL(T, 64, 32) MMA_DECODE_KERNEL(T, 128, 16)

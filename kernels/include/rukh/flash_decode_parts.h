@@ -149,9 +149,12 @@ template <class N, u32 ROWS> struct DecodePart {
   }
 
   // Takes a part of the keys that rows see, in steps of as many as are loaded at once: of few keys there are fewer parts.
-  // False where nothing is left for this workgroup.
-  METHOD bool take(u32 begin, u32 end, u32 step) {
-    seen = end > begin ? end - begin : 0, chunk = divide(seen + p.splits.divisor - 1, p.splits);
+  // Parts that come together at little cost, `near` of them, are all that there are while each has few steps. False where
+  // nothing is left for this workgroup.
+  METHOD bool take(u32 begin, u32 end, u32 step, u32 near = 0) {
+    constexpr u32 FEW_STEPS = 4;
+    seen = end > begin ? end - begin : 0;
+    chunk = near && seen <= near * FEW_STEPS * step ? (seen + near - 1) / near : divide(seen + p.splits.divisor - 1, p.splits);
     chunk = (chunk + step - 1) / step * step;
     own = begin + split * chunk, own_end = own + chunk < end ? own + chunk : end;
     // The last part has the last key.
@@ -193,18 +196,16 @@ template <class N, u32 ROWS> struct DecodePart {
     u64 value = p.fresh_v + numbers.bytes(batch * p.fresh_v_strides[0] + kv_head * p.fresh_v_strides[1]);
     u64 angles = numbers.bytes(position * p.half), cosines = p.cosines ? p.cosines + angles : 0, sines = p.sines + angles;
     u32 all = rows * numbers.columns();
-    // Loads are on their way before the first number is stored. Places outside read the row's first number.
-    f32 k[SHARES], v[SHARES];
+    // All loads are on their way before the first number is used. Places outside read the row's first number.
+    f32 v[SHARES];
+    Rotated new_key[SHARES];
     if (fresh) {
-      Rotated parts[SHARES];
       UNROLL
       for (u32 n = 0; n < SHARES; n++) {
         u32 i = numbers.column_of(item_id() + n * DECODE_ITEMS);
-        parts[n] = Rotated::load(p, numbers, key, i < f.size ? i : 0, cosines, sines);
+        new_key[n] = Rotated::load(p, numbers, key, i < f.size ? i : 0, cosines, sines);
         v[n] = numbers.load(value, i < f.v_size ? i : 0);
       }
-      UNROLL
-      for (u32 n = 0; n < SHARES; n++) k[n] = parts[n].number(numbers);
     }
 #pragma unroll 1
     for (u32 first = item_id(); first < all; first += TOGETHER * DECODE_ITEMS) {
@@ -225,7 +226,11 @@ template <class N, u32 ROWS> struct DecodePart {
         if (at < all) put(row, place, numbers.column_of(place) < f.size ? x : 0);
       }
     }
-    if (fresh) keep(k, v);
+    if (!fresh) return;
+    f32 k[SHARES];
+    UNROLL
+    for (u32 n = 0; n < SHARES; n++) k[n] = new_key[n].number(numbers);
+    keep(k, v);
   }
 
   // The same, for caches of T: the new key and value go into them, and to `new_key` and `new_value`. Workgroups of several
@@ -263,37 +268,54 @@ template <class N, u32 ROWS> struct DecodePart {
   // Floats of a part.
   METHOD u64 part_size() const { return ROWS * (numbers.columns() + 2); }
 
-  // Puts the sums of the workgroup's waves together, and those of all parts in the workgroup that comes last.
-  // `sums`: [wave][row][place] in workgroup memory; `most_of`, `total_of`: [wave][row].
-  template <u32 WAVES> METHOD void finish(f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) const {
-    u32 item = item_id(), splits = seen > chunk ? (seen + chunk - 1) / chunk : 1;
-    u64 number = ((u64)batch * p.flash.kv_heads + kv_head) * p.tiles + tile;
-    static_assert(WAVES * N::LEAST >= 2 * DECODE_PARTS, "workgroup memory has room for what parts add");
-    u32 columns = numbers.columns();
-    f32 *parts = (f32 *)p.partial + number * p.splits.divisor * part_size();
-    for (u32 at = item; at < rows * columns; at += DECODE_ITEMS) {
-      u32 r = numbers.row_of(at), i = at - r * columns;
-      f32 most = -infinity(0.f);
-      DecodeSum<1> sum = {most, 0, {0}};
-      UNROLL
-      for (u32 w = 0; w < WAVES; w++) most = __builtin_fmaxf(most, most_of[w][r]);
-      f32 base = sum.rise(most);
-      UNROLL
-      for (u32 w = 0; w < WAVES; w++) {
-        f32 factor = exp_near(most_of[w][r] - base);
-        sum.total += factor * total_of[w][r], sum.out[0] += factor * sums[(w * ROWS + r) * columns + i];
-      }
-      if (splits == 1) {
-        store(r, i, sum);
-        continue;
-      }
-      f32 *part = parts + split * part_size();
-      part[at] = sum.out[0];
-      if (i == 0) part[ROWS * columns + r * 2] = sum.most, part[ROWS * columns + r * 2 + 1] = sum.total;
-    }
-    if (splits == 1 || !arrives_last((u32 *)p.arrived + number, splits)) return;
+  // Parts that have keys; the first has some work in any case.
+  METHOD u32 parts_with_keys() const { return seen > chunk ? (seen + chunk - 1) / chunk : 1; }
+  // Of the tile among those of all heads.
+  METHOD u64 number() const { return ((u64)batch * p.flash.kv_heads + kv_head) * p.tiles + tile; }
+  METHOD f32 *parts() const { return (f32 *)p.partial + number() * p.splits.divisor * part_size(); }
 
-    join(sums, parts, splits);
+  // The sum of what the workgroup's waves have of a place.
+  // `sums`: [wave][row][place] in workgroup memory; `most_of`, `total_of`: [wave][row].
+  template <u32 WAVES>
+  METHOD DecodeSum<1> sum_of_waves(const f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS], u32 r, u32 i) const {
+    f32 most = -infinity(0.f);
+    DecodeSum<1> sum = {most, 0, {0}};
+    UNROLL
+    for (u32 w = 0; w < WAVES; w++) most = __builtin_fmaxf(most, most_of[w][r]);
+    f32 base = sum.rise(most);
+    UNROLL
+    for (u32 w = 0; w < WAVES; w++) {
+      f32 factor = exp_near(most_of[w][r] - base);
+      sum.total += factor * total_of[w][r], sum.out[0] += factor * sums[(w * ROWS + r) * numbers.columns() + i];
+    }
+    return sum;
+  }
+
+  // Stores the result of a place, or where there are several such sums, this one of them in memory, to be joined.
+  METHOD void give(u32 r, u32 i, DecodeSum<1> sum, u32 own_sum, u32 all) const {
+    u32 columns = numbers.columns();
+    if (all == 1) {
+      store(r, i, sum);
+      return;
+    }
+    f32 *part = parts() + own_sum * part_size();
+    part[r * columns + i] = sum.out[0];
+    if (i == 0) part[ROWS * columns + r * 2] = sum.most, part[ROWS * columns + r * 2 + 1] = sum.total;
+  }
+  // Joins what was given, in the workgroup that comes last.
+  METHOD void join_given(f32 *memory, u32 all) const {
+    if (all > 1 && arrives_last((u32 *)p.arrived + number(), all)) join(memory, parts(), all);
+  }
+
+  // Puts the sums of the workgroup's waves together, and those of all parts; see `sum_of_waves`.
+  template <u32 WAVES> METHOD void finish(f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) const {
+    static_assert(WAVES * N::LEAST >= 2 * DECODE_PARTS, "workgroup memory has room for what parts add");
+    u32 columns = numbers.columns(), all = parts_with_keys();
+    for (u32 at = item_id(); at < rows * columns; at += DECODE_ITEMS) {
+      u32 r = numbers.row_of(at), i = at - r * columns;
+      give(r, i, sum_of_waves<WAVES>(sums, most_of, total_of, r, i), split, all);
+    }
+    join_given(sums, all);
   }
 
   // The sums of all parts. What each part adds to a row is read once, by a few work items, while the others' loads are on

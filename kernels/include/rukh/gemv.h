@@ -4,7 +4,7 @@
 // 16 bytes, four of each line before the first is used, and the next four are on their way then. The rows of A lie in
 // workgroup memory, which is filled while the first lines are on their way. A workgroup goes on with other lines until
 // none are left, so that its loads never pause. Where lines are constants the first are on their way before the kernel
-// before this one has ended. Bound: the bytes of the lines over the memory's bandwidth.
+// before this one has ended, and where these are all, the next kernel's too. Bound: the bytes of the lines over the memory's bandwidth.
 #pragma once
 #include "gemv_rows.h"
 #include "gemv_wide.h"
@@ -249,6 +249,7 @@ template <class O, class Loads> DEVICE void gemv(O o, Loads a, Loads b) {
   // All that needs none of what other kernels write comes before what they do.
   auto filling = o.template begin_to_fill<Loads>(group_id() < o.g.row_blocks);
   if (O::IS_EAGER) o.find_place(round);
+  if (o.g.early == 2) let_next_kernel_start();
   if (o.g.early) wait_for_kernels_before();
   o.template fill<Loads>(filling);
   bool odd = false;

@@ -22,7 +22,8 @@ struct GemvParams {
   f32 epsilon;
   // Workgroups of a block of rows.
   u32 groups;
-  // Whether no kernel writes the lines, so that they may be read while the kernels before still run.
+  // Whether no kernel writes the lines, so that they may be read while the kernels before still run; 2: and all of them are on
+  // their way then, so that the next kernel may begin with its own.
   u32 early;
   // Rows of a block, and whether workgroup memory has room for the scale of a normalisation behind them.
   u32 rows, keeps_scale;

@@ -44,6 +44,8 @@ const RESIDENT_OF_MMA: usize = 3;
 /// The parts that cost least to join, and more for caches that have so many keys.
 const MMA_SPLITS: usize = 16;
 const MANY_KEYS: usize = 16384;
+/// Workgroups of a cluster, as in the kernel: the most that every device with clusters runs together.
+const CLUSTER: usize = 8;
 
 /// What the addresses of caches must be multiples of: the bytes that a work item loads at once.
 pub(super) const ALIGNMENT: u32 = 16;
@@ -96,6 +98,8 @@ pub(super) struct Way {
     /// Workgroups for each processor, and parts of the keys at most.
     pub(super) resident: usize,
     pub(super) most_splits: usize,
+    /// The kernel of which [`CLUSTER`] parts come together in workgroup memory.
+    pub(super) clustered: Option<&'static CStr>,
 }
 
 /// A new key and value of each sample and key head, which the launch puts into the caches that it reads.
@@ -153,11 +157,14 @@ impl Problem {
         }
         // One part more would begin a second round, in which most processors have nothing to do; and a part has as many
         // keys at least as a workgroup loads at a time.
-        let splits = (way.resident * unit.compute_units / heads)
-            .min(self.k.rows.div_ceil(way.keys_at_once))
-            .min(way.most_splits);
+        let fitting = way.resident * unit.compute_units / heads;
+        let splits = fitting.min(self.k.rows.div_ceil(way.keys_at_once)).min(way.most_splits);
+        let (name, splits) = match way.clustered {
+            Some(name) if splits > 1 && fitting >= CLUSTER => (name, (splits / CLUSTER).max(1) * CLUSTER),
+            _ => (way.kernel.name, splits),
+        };
         Some(DecodeKernel {
-            kernel: way.kernel,
+            kernel: KernelName { name, ..way.kernel },
             splits: if heads <= COUNTERS { splits.max(1) } else { 1 },
             tiles,
             part: way.rows * (way.size + 2) * size_of::<f32>(),
@@ -187,6 +194,7 @@ impl Problem {
             keys_at_once: ITEMS * (16 / self.ty.size()) / sizes[at] * AHEAD,
             resident: if by_rows == 0 { RESIDENT_OF_ONE_ROW } else { RESIDENT },
             most_splits: MOST_SPLITS,
+            clustered: None,
         })
     }
 
@@ -197,9 +205,9 @@ impl Problem {
             ElementType::BF16 => "mma_flash_decode_bf16",
             _ => return None,
         };
-        let (name, size, keys_at_once) = match size {
-            0..=64 => (c"mma_flash_decode_64", 64, 128),
-            65..=128 => (c"mma_flash_decode_128", 128, 64),
+        let (name, clustered, size, keys_at_once) = match size {
+            0..=64 => (c"mma_flash_decode_64", c"mma_flash_decode_64_cluster8", 64, 128),
+            65..=128 => (c"mma_flash_decode_128", c"mma_flash_decode_128_cluster8", 128, 64),
             _ => return None,
         };
         // The kernel counts the bytes of a row in 32 bits.
@@ -212,6 +220,7 @@ impl Problem {
             keys_at_once,
             resident: RESIDENT_OF_MMA,
             most_splits: if self.k.rows > MANY_KEYS { 2 * MMA_SPLITS } else { MMA_SPLITS },
+            clustered: Some(clustered),
         })
     }
 

@@ -63,6 +63,7 @@ impl Problem {
             keys_at_once: (ITEMS >> lanes) * AHEAD,
             resident: if unit.mma_sync { RESIDENT } else { RESIDENT_ELSEWHERE },
             most_splits: MOST_SPLITS,
+            clustered: None,
         };
         if usable { self.launched(unit, way) } else { None }
     }

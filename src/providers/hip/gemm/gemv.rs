@@ -216,7 +216,11 @@ impl Product {
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (params.k, 1);
         let of_lines = form.more.1.iter().map(|&(_, operand)| operand).chain([self.b.at]);
-        let mut early = of_lines.chain(fused.norm.as_ref().map(|norm| norm.scale));
+        let mut constants = of_lines.chain(fused.norm.as_ref().map(|norm| norm.scale));
+        let early = constants.all(|operand| plan.is_constant(operand));
+        // Behind a normalisation comes attention, which gains more by what it may read early itself. Several rows were slower.
+        let all_early = groups * (WAVES / parts) >= bundles && self.k <= 2 * parts * form.step;
+        let lets_next_start = early && all_early && fused.norm.is_none() && self.m == 1 && unit.wgmma;
         let own = GemvParams {
             skip_row: self.k as i64,
             sum_row: self.k as i64,
@@ -231,7 +235,7 @@ impl Product {
             gated: fused.gate.is_some().into(),
             epsilon: fused.norm.as_ref().map_or(0.0, |norm| norm.epsilon),
             groups: groups as u32,
-            early: early.all(|operand| plan.is_constant(operand)).into(),
+            early: u32::from(early) + u32::from(lets_next_start),
             rows: rows as u32,
             keeps_scale: form.keeps_scale.into(),
             ..GemvParams::zeroed()
@@ -251,7 +255,11 @@ impl Product {
         all.extend_from_slice(&form.more.0);
         let kernel = KernelName { family: form.family, name: form.names[rows.ilog2() as usize] };
         let items = (WAVES * unit.wave) as u32;
-        plan.launch_bytes(kernel, [groups * row_blocks, 1, 1], items, lds as u32, &all, &addresses)
+        plan.launch_bytes(kernel, [groups * row_blocks, 1, 1], items, lds as u32, &all, &addresses)?;
+        if lets_next_start {
+            plan.lets_next_start();
+        }
+        Ok(())
     }
 }
 

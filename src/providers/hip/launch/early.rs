@@ -23,12 +23,18 @@ impl PlanBuilder<'_> {
     pub(in super::super) fn is_constant(&self, operand: Operand) -> bool {
         matches!(operand, Operand::Input(i) if self.constants.get(i) == Some(&true))
     }
+
+    /// To be called behind a launch that lets the next kernel start before it has waited itself.
+    pub(in super::super) fn lets_next_start(&mut self) {
+        self.plan.lets_next_start = true;
+    }
 }
 
 impl LaunchPlan {
-    /// Whether a run launches at least one of the provider's own kernels, whichever choices it makes.
-    pub(crate) fn always_launches(&self) -> bool {
-        always_launches(&self.launches)
+    /// Whether all kernels before the last of these launches have ended when the next node's kernel starts. It takes one of
+    /// the provider's own kernels, whichever choices a run makes, and each that waits before it lets the next one start.
+    pub(crate) fn settles_others(&self) -> bool {
+        always_launches(&self.launches) && !self.lets_next_start
     }
 }
 
@@ -81,7 +87,7 @@ mod tests {
             if behind {
                 copy(&mut plan).unwrap();
             }
-            assert_eq!(plan.finish().unwrap().always_launches(), expected, "{one} {other} {behind}");
+            assert_eq!(plan.finish().unwrap().settles_others(), expected, "{one} {other} {behind}");
         }
     }
 }

@@ -126,6 +126,8 @@ pub(crate) struct LaunchPlan {
     work_of_caller: Option<Box<dyn StreamWork>>,
     /// Whether each launch is waited for.
     blocking: bool,
+    /// Whether a launch lets the next kernel start before it has waited for those before it.
+    lets_next_start: bool,
     /// Bytes of temporary memory that the launches need.
     pub(crate) scratch: usize,
     /// Whether a launch may set the run's error word.
@@ -175,6 +177,7 @@ impl<'p> PlanBuilder<'p> {
             kept: Vec::new(),
             work_of_caller: None,
             blocking: provider.launch_blocking(),
+            lets_next_start: false,
             scratch: 0,
             reports_errors: false,
         };

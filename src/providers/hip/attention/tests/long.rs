@@ -121,3 +121,33 @@ fn windows_and_lengths() {
         }
     }
 }
+
+#[test]
+fn one_query_along_parts_of_caches() {
+    // Room of the caches, and keys of two samples: in one part, in several, in more than workgroups beside each other join.
+    const CASES: [(usize, [i32; 2]); 4] =
+        [(64, [1, 64]), (600, [513, 70]), (2300, [2300, 1025]), (5000, [4999, 4097])];
+    for (i, (room, lengths)) in CASES.into_iter().enumerate() {
+        for ty in TYPES {
+            for size in [64, 128] {
+                let numbers = |heads: usize, seed| between(ty, &[2, 1, heads * size], [-1.0, 1.0], seed);
+                let cache = |seed| between(ty, &[2, 2, room, size], [-1.0, 1.0], seed);
+                let inputs = [
+                    numbers(8, 1),
+                    numbers(2, 2),
+                    numbers(2, 3),
+                    cache(4),
+                    cache(5),
+                    tensor(&[2], lengths.map(|n| n - 1).into_iter()),
+                    tensor(&[1], lengths.into_iter().max().into_iter()),
+                ];
+                let attributes = [("num_heads", Attribute::Int(8)), ("kv_num_heads", Attribute::Int(2))];
+                let Some(out) = both_in("com.microsoft", "GroupQueryAttention", 1, &attributes, &inputs, 3)
+                else {
+                    return;
+                };
+                out.assert_close(&format!("case {i}: {ty} heads of {size}"), tolerance(ty));
+            }
+        }
+    }
+}
