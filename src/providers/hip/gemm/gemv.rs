@@ -339,7 +339,7 @@ mod tests {
     /// Waves share lines where there are too few for all of them, and not where they would only store more often.
     #[test]
     fn waves_share_lines_of_small_products() {
-        for (n, k, parts) in [(3072, 2048, 2), (16384, 2048, 1), (2048, 8192, 2), (128256, 2048, 1)] {
+        for (n, k, parts) in [(3072, 2048, 2), (16384, 2048, 1), (2048, 8192, 4), (128256, 2048, 1)] {
             // Those of 4 bits, see `weight_only/lines.rs`.
             let of_halves =
                 Form::of_elements(&product(1, n, k), false, ElementType::F16, Unit::HOPPER).unwrap();

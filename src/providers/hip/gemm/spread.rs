@@ -24,7 +24,8 @@ pub(super) struct Split {
 /// Spreads bundles for so many blocks of rows over so many processors, each with room for `resident` workgroups: what takes
 /// the processor with the most of them the least time.
 pub(super) fn split(bundles: usize, lines: Lines, [row_blocks, resident]: [usize; 2], units: usize) -> Split {
-    /// Bytes that come to a processor while it waits for the first: so many must be on their way.
+    /// Bytes that come to a processor while it waits for the first. It waits so long for each lot that is on its way: an
+    /// H200's reads 2.7 TB/s with 64 KB on their way to a processor, 3.5 with 96 and 4.4 with 128.
     const LATENCY: usize = 24 << 10;
     let Lines { columns, line_bytes, step_bytes, round_bytes } = lines;
     let units = units.max(1);
@@ -36,7 +37,7 @@ pub(super) fn split(bundles: usize, lines: Lines, [row_blocks, resident]: [usize
         let bytes = resident * rounds * (WAVES / parts) * columns * line_bytes;
         let of_wave = (columns * line_bytes * rounds / parts).min(2 * columns * step_bytes);
         let on_the_way = (resident * WAVES * of_wave).max(1);
-        LATENCY + bytes * LATENCY.max(on_the_way) / on_the_way + resident * rounds * round_bytes
+        LATENCY + bytes + bytes * LATENCY / on_the_way + resident * rounds * round_bytes
     });
     let parts = best.unwrap_or(1);
     Split { parts, groups: rounds(bundles, parts, slots).0 }
