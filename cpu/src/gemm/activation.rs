@@ -6,6 +6,7 @@ use super::few_rows::{self, Rows};
 use crate::isa::Dispatch;
 use crate::loops::exponential::{Sigmoid, Softplus, Swish, Tanh, TanhGelu};
 use crate::loops::map::apply;
+use crate::loops::together::apply_together;
 use crate::loops::vector;
 use crate::operators::unary::function;
 use crate::ops::activation::Activation;
@@ -97,11 +98,11 @@ impl Activate for f32 {
     }
 
     fn sigmoid(values: &mut [f32]) {
-        apply(&Sigmoid, values);
+        apply_together(&Sigmoid, values);
     }
 
     fn tanh_all(values: &mut [f32]) {
-        apply(&Tanh, values);
+        apply_together(&Tanh, values);
     }
 
     fn silu(values: &mut [f32]) {
@@ -115,7 +116,7 @@ impl Activate for f32 {
     fn gelu(values: &mut [f32], tanh: bool) {
         match tanh {
             true => apply(&TanhGelu, values),
-            false => apply(&vector::Gelu, values),
+            false => apply_together(&vector::Gelu, values),
         }
     }
 }

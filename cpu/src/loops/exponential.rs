@@ -5,7 +5,10 @@ use std::f32::consts::{E, FRAC_2_SQRT_PI, LN_2, LOG2_E, SQRT_2};
 use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
 use rten_simd::{Isa, Simd, SimdUnaryOp};
 
-use super::vector::{LOWEST, ROUND, at_least, at_most, exp_below_zero, exp_factors, exp_of_rest};
+use super::together::{Together, each, in_step, polynomial};
+use super::vector::{
+    LOWEST, ROUND, at_least, at_most, exp_below_zero, exp_factors, exp_of_rest, many_exp_factors,
+};
 
 /// The exponential, within 1 ulp.
 pub(crate) struct Exp;
@@ -126,7 +129,18 @@ impl SimdUnaryOp<f32> for Exp {
 impl SimdUnaryOp<f32> for Sigmoid {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
-        isa.f32().div(isa.f32().one(), inverse_sigmoid(isa, x))
+        let [y] = self.together(isa, [x]);
+        y
+    }
+}
+
+impl Together for Sigmoid {
+    #[inline(always)]
+    fn together<I: Isa, const N: usize>(&self, isa: I, x: [I::F32; N]) -> [I::F32; N] {
+        let ops = isa.f32();
+        let x = each!(isa, i => within(isa, ops.neg(x[i]), LOWEST, HIGHEST));
+        let [exp, power] = many_exp_factors(isa, x);
+        each!(isa, i => ops.div(ops.one(), ops.mul_add(exp[i], power[i], ops.one())))
     }
 }
 
@@ -151,12 +165,30 @@ impl SimdUnaryOp<f32> for TanhGelu {
 impl SimdUnaryOp<f32> for Tanh {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
-        let ops = isa.f32();
+        let [y] = self.together(isa, [x]);
+        y
+    }
+}
+
+impl Together for Tanh {
+    #[inline(always)]
+    fn together<I: Isa, const N: usize>(&self, isa: I, x: [I::F32; N]) -> [I::F32; N] {
+        let (ops, ints) = (isa.f32(), isa.i32());
         // From 9.02 on it is 1 in f32.
-        let size = at_most(isa, 9.02, ops.abs(x));
-        let e = power_less_one(isa, ops.mul(size, ops.splat(2.0 * LOG2_E)));
-        let y = ops.div(e, ops.add(e, ops.splat(2.0)));
-        ops.or(y, ops.and(x, ops.splat(-0.0)))
+        let size = each!(isa, i => at_most(isa, 9.02, ops.abs(x[i])));
+        // 2ᵗ − 1 as in `power_less_one`, of a `t` that is not rounded where there is an instruction for that.
+        let (factor, biased) = (ops.splat(2.0 * LOG2_E), ops.splat(ROUND + 127.0));
+        let rounded = in_step(isa, each!(isa, i => ops.mul_add(size[i], factor, biased)));
+        let r = each!(isa, i => ops.mul_add(size[i], factor, ops.sub(biased, rounded[i])));
+        let r = in_step(isa, r);
+        let y = polynomial(isa, r, POWER);
+        each!(isa, i => {
+            let power: I::I32 = ints.shift_left::<23>(rounded[i].reinterpret_cast());
+            let power: I::F32 = power.reinterpret_cast();
+            let e = ops.mul_add(ops.mul(y[i], r[i]), power, ops.sub(power, ops.one()));
+            let y = ops.div(e, ops.add(e, ops.splat(2.0)));
+            ops.or(y, ops.and(x[i], ops.splat(-0.0)))
+        })
     }
 }
 

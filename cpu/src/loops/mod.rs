@@ -27,6 +27,7 @@ pub(super) mod simd;
 pub(super) mod statistics;
 pub(super) mod store;
 pub(super) mod strided;
+pub(super) mod together;
 pub(super) mod transpose;
 pub(super) mod vector;
 pub(super) mod widen;

@@ -1,6 +1,7 @@
 //! Functions over vectors of f32: the error function, GELU, and what exponentials are made of.
 
 use crate::loops::store::store_first;
+use crate::loops::together::{Together, each, in_step, polynomial};
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
 use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
@@ -36,19 +37,11 @@ const FAR: [f32; 8] = [
 /// `erf(|x|) / |x| − 1` (right below SPLIT) and two factors of `erfc(|x|)` (right above; not 0 beyond 4, but less than half of
 /// what 1 is apart from the next number).
 #[inline(always)]
-fn parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, (I::F32, I::F32)) {
+fn parts<I: Isa, const N: usize>(isa: I, x: [I::F32; N]) -> ([I::F32; N], [[I::F32; N]; 2]) {
     let ops = isa.f32();
-    let square = ops.mul(x, x);
-    let mut near = ops.splat(NEAR[5]);
-    for i in (0..5).rev() {
-        near = ops.mul_add(near, square, ops.splat(NEAR[i]));
-    }
-    let t = ops.min(ops.abs(x), ops.splat(4.0));
-    let mut far = ops.splat(FAR[7]);
-    for i in (0..7).rev() {
-        far = ops.mul_add(far, t, ops.splat(FAR[i]));
-    }
-    (near, exp_factors(isa, far))
+    let far = polynomial(isa, each!(isa, i => ops.min(ops.abs(x[i]), ops.splat(4.0))), FAR);
+    let factors = many_exp_factors(isa, far);
+    (polynomial(isa, each!(isa, i => ops.mul(x[i], x[i])), NEAR), factors)
 }
 
 /// `(exp(r) − 1 − r) / r²`, a minimax fit on [−log(2)/2, log(2)/2]; relative error of the exponential 3e-9.
@@ -66,34 +59,41 @@ const BIAS: f32 = 126.0;
 /// Two factors of `exp(x)`, within 1 ulp, for `x` from `LOWEST` to 89, where it is infinite; NaN stays NaN in their product.
 #[inline(always)]
 pub(crate) fn exp_factors<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
+    let [[y], [power]] = many_exp_factors(isa, [x]);
+    (y, power)
+}
+
+/// The same of each of several vectors.
+#[inline(always)]
+pub(crate) fn many_exp_factors<I: Isa, const N: usize>(isa: I, x: [I::F32; N]) -> [[I::F32; N]; 2] {
     let (ops, ints) = (isa.f32(), isa.i32());
     // The power of two is half as large and the other factor twice, so that the bits of powers are all zeros before they are
     // those of negative numbers.
     let biased = ops.splat(ROUND + BIAS);
-    let rounded = ops.mul_add(x, ops.splat(LOG2_E), biased);
-    let y = rest::<I, 2>(isa, x, ops.sub(rounded, biased));
-    let power: I::I32 = ints.shift_left::<23>(rounded.reinterpret_cast());
-    (y, power.reinterpret_cast())
+    let rounded = in_step(isa, each!(isa, i => ops.mul_add(x[i], ops.splat(LOG2_E), biased)));
+    let y = rest::<I, 2, N>(isa, x, each!(isa, i => ops.sub(rounded[i], biased)));
+    let power = each!(isa, i => {
+        let power: I::I32 = ints.shift_left::<23>(rounded[i].reinterpret_cast());
+        power.reinterpret_cast()
+    });
+    [y, power]
 }
 
 /// `exp(x − k·log(2))` of what is at most half of log(2) away from `k` times it.
 #[inline(always)]
 pub(super) fn exp_of_rest<I: Isa>(isa: I, x: I::F32, k: I::F32) -> I::F32 {
-    rest::<I, 1>(isa, x, k)
+    let [y] = rest::<I, 1, 1>(isa, [x], [k]);
+    y
 }
 
 /// The same, so many times.
 #[inline(always)]
-fn rest<I: Isa, const TIMES: i32>(isa: I, x: I::F32, k: I::F32) -> I::F32 {
+fn rest<I: Isa, const TIMES: i32, const N: usize>(isa: I, x: [I::F32; N], k: [I::F32; N]) -> [I::F32; N] {
     let (ops, times) = (isa.f32(), TIMES as f32);
-    let r = ops.mul_add(k, ops.splat(-LOG_2[0]), x);
-    let r = ops.mul_add(k, ops.splat(-LOG_2[1]), r);
-    let mut y = ops.splat(times * EXP[4]);
-    for i in (0..4).rev() {
-        y = ops.mul_add(y, r, ops.splat(times * EXP[i]));
-    }
-    let times = ops.splat(times);
-    ops.mul_add(ops.mul_add(y, r, times), r, times)
+    let r = each!(isa, i => ops.mul_add(k[i], ops.splat(-LOG_2[0]), x[i]));
+    let r = in_step(isa, each!(isa, i => ops.mul_add(k[i], ops.splat(-LOG_2[1]), r[i])));
+    let [a, b, c, d, e] = EXP;
+    polynomial(isa, r, [times, times, times * a, times * b, times * c, times * d, times * e])
 }
 
 /// `x`, and `lowest` where it is less; NaN stays NaN.
@@ -121,33 +121,54 @@ pub(crate) fn exp_below_zero<I: Isa>(isa: I, x: I::F32) -> I::F32 {
 impl SimdUnaryOp<f32> for Erf {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let [y] = self.together(isa, [x]);
+        y
+    }
+}
+
+impl Together for Erf {
+    #[inline(always)]
+    fn together<I: Isa, const N: usize>(&self, isa: I, x: [I::F32; N]) -> [I::F32; N] {
         let ops = isa.f32();
-        let (near, (exp, power)) = parts(isa, x);
-        let near = ops.mul_add(near, x, x);
-        let far = ops.or(ops.mul_sub_from(exp, power, ops.one()), ops.and(x, ops.splat(-0.0)));
-        // NaN fails the comparison, and is NaN near zero.
-        ops.select(far, near, ops.ge(ops.abs(x), ops.splat(SPLIT)))
+        let (near, [exp, power]) = parts(isa, x);
+        each!(isa, i => {
+            let near = ops.mul_add(near[i], x[i], x[i]);
+            let far = ops.mul_sub_from(exp[i], power[i], ops.one());
+            let far = ops.or(far, ops.and(x[i], ops.splat(-0.0)));
+            // NaN fails the comparison, and is NaN near zero.
+            ops.select(far, near, ops.ge(ops.abs(x[i]), ops.splat(SPLIT)))
+        })
     }
 }
 
 impl SimdUnaryOp<f32> for Gelu {
     #[inline(always)]
     fn eval<I: Isa>(&self, isa: I, x: I::F32) -> I::F32 {
+        let [y] = self.together(isa, [x]);
+        y
+    }
+}
+
+impl Together for Gelu {
+    #[inline(always)]
+    fn together<I: Isa, const N: usize>(&self, isa: I, x: [I::F32; N]) -> [I::F32; N] {
         let ops = isa.f32();
         // −∞·0 is NaN, where the limit is 0.
-        let x = at_least(isa, f32::MIN, x);
-        let t = ops.mul(x, ops.splat(FRAC_1_SQRT_2));
-        let size = ops.abs(t);
-        let (near, (exp, power)) = parts(isa, t);
-        // 2·Φ(x) = 1 + erf(t); for negative t that is erfc(|t|), which does not cancel.
-        let near = ops.add(ops.one(), ops.mul_add(near, t, t));
-        let erfc = ops.select(ops.zero(), ops.mul(exp, power), ops.ge(size, ops.splat(4.0)));
-        let sign = ops.and(x, ops.splat(-0.0));
-        let negated = ops.xor(ops.xor(erfc, sign), ops.splat(-0.0));
-        let far = ops.add(ops.select(ops.zero(), ops.splat(2.0), ops.lt(x, ops.zero())), negated);
-        // NaN fails the comparison, and is NaN near zero.
-        let twice = ops.select(far, near, ops.ge(size, ops.splat(SPLIT)));
-        ops.mul(ops.mul(x, ops.splat(0.5)), twice)
+        let x = each!(isa, i => at_least(isa, f32::MIN, x[i]));
+        let t = each!(isa, i => ops.mul(x[i], ops.splat(FRAC_1_SQRT_2)));
+        let (near, [exp, power]) = parts(isa, t);
+        each!(isa, i => {
+            let size = ops.abs(t[i]);
+            // 2·Φ(x) = 1 + erf(t); for negative t that is erfc(|t|), which does not cancel.
+            let near = ops.add(ops.one(), ops.mul_add(near[i], t[i], t[i]));
+            let erfc = ops.select(ops.zero(), ops.mul(exp[i], power[i]), ops.ge(size, ops.splat(4.0)));
+            let sign = ops.and(x[i], ops.splat(-0.0));
+            let negated = ops.xor(ops.xor(erfc, sign), ops.splat(-0.0));
+            let far = ops.add(ops.select(ops.zero(), ops.splat(2.0), ops.lt(x[i], ops.zero())), negated);
+            // NaN fails the comparison, and is NaN near zero.
+            let twice = ops.select(far, near, ops.ge(size, ops.splat(SPLIT)));
+            ops.mul(ops.mul(x[i], ops.splat(0.5)), twice)
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::kernel::{CpuKernel, Entry, Kernel, NodeContext};
 use crate::loops::exponential;
 use crate::loops::map::{Function, HalfMap, Map, MapTo, Plain, Vector};
 use crate::loops::number::dispatch;
+use crate::loops::together::ManyVectors;
 use crate::loops::vector as functions;
 
 pub(super) const KERNELS: &[Entry] = &[
@@ -86,9 +87,9 @@ pub(crate) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
         }
         Unary::Cosh => Box::new(Vector(exponential::Hyperbolic::<true>)),
         Unary::Elu { alpha } => Box::new(Vector(exponential::Elu { below: alpha, factor: 1.0, scale: 1.0 })),
-        Unary::Erf => Box::new(Vector(functions::Erf)),
+        Unary::Erf => Box::new(ManyVectors(functions::Erf)),
         Unary::Exp => Box::new(Vector(exponential::Exp)),
-        Unary::Gelu { tanh: false } => Box::new(Vector(functions::Gelu)),
+        Unary::Gelu { tanh: false } => Box::new(ManyVectors(functions::Gelu)),
         Unary::Gelu { tanh: true } => Box::new(Vector(exponential::TanhGelu)),
         Unary::Log => Box::new(Vector(elementary::Log)),
         Unary::Mish => Box::new(Vector(exponential::Mish)),
@@ -96,11 +97,11 @@ pub(crate) fn function_f32(op: Unary) -> Option<Box<dyn Function<f32>>> {
             Box::new(Vector(exponential::Elu { below: alpha, factor: 1.0, scale: gamma }))
         }
         Unary::Sin => Box::new(Vector(elementary::Wave::<false>)),
-        Unary::Sigmoid => Box::new(Vector(exponential::Sigmoid)),
+        Unary::Sigmoid => Box::new(ManyVectors(exponential::Sigmoid)),
         Unary::Sinh => Box::new(Vector(exponential::Hyperbolic::<false>)),
         Unary::Softplus => Box::new(Vector(exponential::Softplus)),
         Unary::Swish { alpha } => Box::new(Vector(exponential::Swish { alpha })),
-        Unary::Tanh => Box::new(Vector(exponential::Tanh)),
+        Unary::Tanh => Box::new(ManyVectors(exponential::Tanh)),
         op => return function(op),
     })
 }
