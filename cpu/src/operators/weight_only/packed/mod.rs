@@ -279,6 +279,43 @@ impl<const BITS: usize> Loop for Columns<'_, BITS> {
 
     #[inline(always)]
     fn run(self) {
+        // A number of lanes that the compiler knows makes whole vectors of them.
+        match self.lanes.len() {
+            ROWS => self.lanes::<ROWS>(),
+            8 => self.lanes::<8>(),
+            _ => self.some_lanes(),
+        }
+    }
+}
+
+impl<const BITS: usize> Columns<'_, BITS> {
+    /// Writes `N` lanes from the first one on.
+    #[inline(always)]
+    fn lanes<const N: usize>(self) {
+        let Columns { panel, depths, first, lanes, width, out } = self;
+        let each = 32 / BITS;
+        let mask = ((1u64 << BITS) - 1) as u32;
+        let mut room = [0.0; ROWS];
+        let (zeros, step) = panel.zeros(&mut room);
+        for start in depths.clone().step_by(each) {
+            let block = start / panel.op.block - first;
+            let words = &panel.words[start / each * ROWS + lanes.start..][..N];
+            let scales = &panel.scales[block * ROWS + lanes.start..][..N];
+            let zeros = &zeros[block * step + lanes.start..][..N];
+            for depth in start..(start + each).min(depths.end) {
+                let shift = field(depth - start, BITS) * BITS;
+                // Not written at once: what is read might be the same memory, as far as the compiler knows.
+                let mut numbers = [0.0; N];
+                for i in 0..N {
+                    numbers[i] = ((words[i] >> shift & mask) as i32 as f32 - zeros[i]) * scales[i];
+                }
+                out[(depth - depths.start) * width..][..N].copy_from_slice(&numbers);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn some_lanes(self) {
         let Columns { panel, depths, first, lanes, width, out } = self;
         let each = 32 / BITS;
         let mask = ((1u64 << BITS) - 1) as u32;
