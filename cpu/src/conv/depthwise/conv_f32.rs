@@ -41,8 +41,18 @@ impl Depthwise for f32 {
         // A multiplication takes about four times as long as one of a product.
         cx.pool.split(count * rows, GRAIN.div_ceil(4 * layout.work()), |outputs| {
             with_scratch([layout.scratch_len()], |[scratch]: [&mut [f32]; 1]| {
-                OutputPlanes { layout, images, kernels, channels, multiplier, outputs, scratch, epilogue }
-                    .widest();
+                OutputPlanes {
+                    layout,
+                    images,
+                    kernels,
+                    channels,
+                    multiplier,
+                    outputs,
+                    scratch,
+                    padded: false,
+                    epilogue,
+                }
+                .widest();
             });
         });
     }

@@ -13,6 +13,7 @@ use crate::conv::common::planes::Planes;
 use crate::isa::Dispatch;
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
+use crate::loops::store::store_first;
 use crate::ops::activation::Activation;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
@@ -64,6 +65,8 @@ pub(crate) struct OutputPlanes<'a> {
     pub(crate) outputs: Range<usize>,
     /// See `PlaneLayout::scratch_len`.
     pub(crate) scratch: &'a mut [f32],
+    /// Whether other planes of the same layout were computed with this scratch just before: its padding is zeros already.
+    pub(crate) padded: bool,
     /// `start` is that of the first image.
     pub(crate) epilogue: F32Epilogue<'a>,
 }
@@ -86,7 +89,9 @@ impl OutputPlanes<'_> {
     fn lines<I: Isa>(mut self, isa: I, masks: &Masks<I>, square: &Square) {
         let (image, taps) = (square.image(), square.taps());
         let scratch = std::mem::take(&mut self.scratch);
-        scratch.fill(0.0);
+        if !self.padded {
+            scratch.fill(0.0);
+        }
         let padded = square.padded(isa.f32().len());
         let shape = padded.unwrap_or(*square);
         let (zeros, copy) = scratch.split_at_mut(shape.width());
@@ -186,6 +191,7 @@ impl DepthwisePlane {
         pool.split(images * channels, GRAIN.div_ceil(self.layout.work() * multiplier), |range| {
             let lengths = [self.image, outputs, added, self.layout.scratch_len()];
             with_scratch(lengths, |[image, sums, added, scratch]: [&mut [f32]; 4]| {
+                let first = range.start;
                 for i in range {
                     let row = i % channels * multiplier;
                     load(i, image);
@@ -209,6 +215,7 @@ impl DepthwisePlane {
                         multiplier,
                         outputs: 0..multiplier,
                         scratch: &mut *scratch,
+                        padded: i > first,
                         epilogue,
                     };
                     work.widest();
@@ -252,8 +259,8 @@ impl Plane<'_> {
             for x in (0..line).step_by(ops.len()) {
                 let sum = self.sum(isa, y * pitch + x);
                 let to = &mut out[x..line.min(x + ops.len())];
-                // SAFETY: the mask has as many elements as the slice.
-                unsafe { ops.store_ptr_mask(sum, to.as_mut_ptr(), masks.first(to.len())) };
+                // SAFETY: the slice has so many elements.
+                unsafe { store_first(isa, sum, to.as_mut_ptr(), to.len(), masks.first(to.len())) };
             }
         }
     }

@@ -318,6 +318,7 @@ impl Pair<'_> {
             multiplier: 1,
             outputs: 0..rows.len(),
             scratch: &mut zeros[..layout.scratch_len()],
+            padded: false,
             epilogue: F32Epilogue { bias: bias[1], residual: None, activation, out, start, columns },
         };
         second.widest();

@@ -58,6 +58,7 @@ fn convolve<I: Isa>(isa: I, case: &Case) -> Option<Vec<f32>> {
             multiplier: rows / channels,
             outputs: 0..images * rows,
             scratch: &mut vec![99.0; layout.scratch_len()],
+            padded: false,
             epilogue,
         };
         work.eval(isa);
@@ -321,6 +322,7 @@ fn activations_are_those_of_products() {
                 multiplier: 1,
                 outputs: 0..2,
                 scratch,
+                padded: false,
                 epilogue,
             };
             work.eval(isa);
