@@ -12,7 +12,7 @@ use crate::ops::conv::Conv;
 use crate::ops::window::Geometry;
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
 
-use super::nchw8c::{self, Nchw8c, Nchw8cOutputs};
+use super::nchw8c::{Nchw8c, Nchw8cOutputs};
 use super::nchw16c::{self, Nchw16c, Nchw16cElement, Nchw16cOutputs, nchw16c_kernels};
 
 /// Makes the kernel of a node; `None` for other convolutions than depthwise ones of such images.
@@ -63,10 +63,10 @@ struct DepthwiseConv<T> {
 
 /// What depends on shapes: the first that there is.
 enum State<P> {
-    /// Sixteen channels at a time. Not with a residual, which would have to be transposed as well.
-    Nchw16c(Nchw16c),
-    /// The same in `f32` with AVX2.
+    /// Eight channels at a time with AVX2's vectors, in `f32`. Not with a residual, which would have to be transposed as well.
     Nchw8c(Nchw8c),
+    /// The same with sixteen channels.
+    Nchw16c(Nchw16c),
     /// One channel at a time.
     Planes(P),
     General(im2col::State),
@@ -78,11 +78,11 @@ impl<T: Depthwise> DepthwiseConv<T> {
         let geometry = self.op.window.geometry(&x[2..], &w[2..])?;
         if !x.contains(&0) && !w.contains(&0) {
             if self.nchw16c.is_some() && !residual {
-                if let Some(way) = Nchw16c::new::<T>(&geometry) {
-                    return Ok(State::Nchw16c(way));
-                }
                 if let Some(way) = self.nchw8c(&geometry, x) {
                     return Ok(State::Nchw8c(way));
+                }
+                if let Some(way) = Nchw16c::new::<T>(&geometry) {
+                    return Ok(State::Nchw16c(way));
                 }
             }
             if let Some(planes) = T::planes(&geometry) {
@@ -93,8 +93,10 @@ impl<T: Depthwise> DepthwiseConv<T> {
     }
 
     fn nchw8c(&self, g: &Geometry, x: &[usize]) -> Option<Nchw8c> {
-        let way = || Nchw8c::new(g, x[1], x[0], self.threads);
-        if T::TYPE == ElementType::F32 && nchw8c::available() { way().filter(Nchw8c::pays_off) } else { None }
+        if T::TYPE != ElementType::F32 {
+            return None;
+        }
+        Nchw8c::new(g, x[1], x[0], self.threads).filter(Nchw8c::fastest)
     }
 
     fn in_nchw8c(

@@ -28,6 +28,17 @@ impl LaneTile {
     pub(crate) fn widest() -> Self {
         Self::of_vectors(vector_len())
     }
+
+    /// That of a convolution in groups of so many output and input channels. On a Zen 4 groups of 16 by 16 channels take 0.72 to
+    /// 0.88 of the time of other ways as two vectors of eight: one of sixteen waits for itself.
+    pub(crate) fn of_groups(groups: usize, channels: [usize; 2]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if groups > 1 && channels == [16, 16] && crate::isa::halves_avx512() {
+            return Self::of_vectors(8);
+        }
+        let _ = (groups, channels);
+        Self::widest()
+    }
 }
 
 /// The weights of all groups. A panel has the shape `[positions of the kernel, input channels, lanes]`; missing output

@@ -141,8 +141,14 @@ impl LanePlan {
         cx.pool.split(count, GRAIN.div_ceil((room * channels * volume).max(1)), |range| {
             with_scratch([room], |[sums]: [&mut [f32]; 1]| {
                 for i in range.take_while(|_| !cx.cancelled()) {
-                    let write = |outputs: Outputs<'_>| outputs.widest();
-                    self.piece(panels, i, x, epilogue, sums, |block| block.widest(), write);
+                    // Panels of short vectors are those of AVX2, maybe on a processor that has longer ones.
+                    if panels.tile().vector == 8 {
+                        let write = |outputs: Outputs<'_>| outputs.by_eight();
+                        self.piece(panels, i, x, epilogue, sums, |block| block.by_eight(), write);
+                    } else {
+                        let write = |outputs: Outputs<'_>| outputs.widest();
+                        self.piece(panels, i, x, epilogue, sums, |block| block.widest(), write);
+                    }
                 }
             });
         });

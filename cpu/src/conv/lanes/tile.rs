@@ -16,7 +16,7 @@ use crate::conv::common::masks::{LONGEST, Masks};
 #[cfg(target_arch = "x86_64")]
 use crate::gemm::VECTOR;
 #[cfg(target_arch = "x86_64")]
-use crate::isa::{has_avx2, has_avx512};
+use crate::isa::has_avx2;
 #[cfg(target_arch = "x86_64")]
 use crate::loops::avx2::LEN;
 use crate::loops::parallel::Parts;
@@ -218,10 +218,10 @@ impl SimdOp for Outputs<'_> {
 
 #[cfg(target_arch = "x86_64")]
 impl Outputs<'_> {
-    /// With AVX2, where nothing is added: a square of lanes and positions at a time. Tells whether it was done.
+    /// With vectors of AVX2, where nothing is added: a square of lanes and positions at a time. Tells whether it was done.
     fn by_columns(&self) -> bool {
         let &Outputs { sums, lanes, ref rows, start, epilogue } = self;
-        let isa = Avx2Isa::new().filter(|_| has_avx2() && !has_avx512());
+        let isa = Avx2Isa::new().filter(|_| has_avx2());
         let Some(isa) = isa.filter(|_| epilogue.residual.is_none() && !sums.is_empty()) else { return false };
         let mut bias = [0.0; VECTOR];
         if let Some(all) = epilogue.bias {
