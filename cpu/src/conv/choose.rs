@@ -13,7 +13,7 @@ use super::{depthwise, direct, dot, im2col, lanes, pair, winograd};
 type Build = fn(&NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError>;
 
 /// The algorithms of Conv: the first that makes a kernel has the node. All but the last ask for a constant weight over
-/// one or two axes.
+/// one or two axes; `direct` takes three, too.
 const ALGORITHMS: &[Build] = &[
     // f32, 3 × 3, stride 1, one group, from 32 to 32 channels on: 4/9 or 1/4 of the multiplications. With fewer channels
     // the transforms take longer than what they save; a weight of more than 2¹⁸ kernels takes longer to read. Images of few

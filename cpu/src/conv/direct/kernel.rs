@@ -11,11 +11,13 @@ use crate::loops::packing::Packing;
 use crate::loops::parallel::Parts;
 use crate::ops::OpError;
 use crate::ops::conv::Conv;
-use crate::tensor::{ElementType, TensorView, TensorViewMut};
+use crate::ops::window::Geometry;
+use crate::tensor::{ElementType, Tensor, TensorView, TensorViewMut};
 
 use super::gemv::{self, Vector};
 use super::panels::{Panels, panel_rows};
 use super::plan::DirectPlan;
+use super::volume::VolumePlan;
 
 struct DirectConv {
     op: Conv,
@@ -28,19 +30,46 @@ enum State {
     /// The output has one position, and each input channel one element: a matrix times a vector.
     Gemv,
     Tiles(DirectPlan),
+    /// Three axes.
+    Volume(VolumePlan),
     General(im2col::State),
 }
 
-/// `None` for other convolutions than those of constant weights in `f32` over one or two axes.
+/// `None` for other convolutions than those of constant weights in `f32` over one or two axes, or over three in one group.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
     let op = node.op::<Conv>();
-    let Some(weight) = constant_weight(node, ElementType::F32) else { return Ok(None) };
+    let weight = constant_weight(node, ElementType::F32).or_else(|| constant_volume(node));
+    let Some(weight) = weight else { return Ok(None) };
     let (shape, aligned) = (weight.shape(), weight.aligned()?);
     let (m, k) = (shape[0] / op.group, shape[1..].iter().product());
     let weight = aligned.view().slice::<f32>();
     let (rows, threads) = (panel_rows(), node.pool.threads());
     let panels = Panels::new(weight, rows, op.group, m, k, Packing::of(node));
     Ok(Some(Box::new(DirectConv { op: op.clone(), panels, threads })))
+}
+
+/// The weight over three axes, if it is constant and convolutions of it are made here: larger strides leave little to share.
+fn constant_volume<'a>(node: &NodeContext<'a>) -> Option<&'a Tensor> {
+    let op = node.op::<Conv>();
+    let weight = node.constant(1).filter(|w| node.input(0) == Some(ElementType::F32) && w.shape().len() == 5);
+    weight.filter(|_| op.group == 1 && op.window.strides.iter().all(|&stride| stride <= 2))
+}
+
+/// The window along one axis, if outputs are positions of the image.
+fn flat(g: &Geometry) -> Option<Geometry> {
+    let all = |list: &[usize], x: usize| list.iter().all(|&y| y == x);
+    let pointwise = all(&g.kernel, 1) && all(&g.strides, 1) && all(&g.pads_begin, 0) && all(&g.pads_end, 0);
+    let (input, output) = (vec![g.input.iter().product()], vec![g.output.iter().product()]);
+    let [ones, zeros] = [1, 0].map(|x| vec![x]);
+    pointwise.then(|| Geometry {
+        input,
+        output,
+        kernel: ones.clone(),
+        strides: ones.clone(),
+        dilations: ones,
+        pads_begin: zeros.clone(),
+        pads_end: zeros,
+    })
 }
 
 impl DirectConv {
@@ -52,6 +81,17 @@ impl DirectConv {
             let unpadded = all(&geometry.pads_begin, 0) && all(&geometry.pads_end, 0);
             if self.op.group == 1 && unpadded && all(&geometry.input, 1) && all(&geometry.kernel, 1) {
                 return Ok(State::Gemv);
+            }
+            if x.len() == 5 {
+                let flat = flat(&geometry).and_then(|flat| {
+                    DirectPlan::new(&flat, &self.panels, x[0], w[1], self.threads, residual)
+                });
+                if let Some(plan) = flat {
+                    return Ok(State::Tiles(plan));
+                }
+                if let Some(plan) = VolumePlan::new(&geometry, &self.panels, w[1], self.threads, residual) {
+                    return Ok(State::Volume(plan));
+                }
             }
             let plan = DirectPlan::new(&geometry, &self.panels, x[0], w[1], self.threads, residual);
             if let Some(plan) = plan {
@@ -76,6 +116,7 @@ impl Kernel for DirectConv {
         let state = self.state(x.shape, w.shape, matches!(inputs.get(3), Some(Some(_))))?;
         let elements = match &state {
             State::Tiles(plan) => plan.scratch_len(x.shape[1]),
+            State::Volume(plan) => plan.scratch_len(),
             State::Gemv => x.shape[1] * panel_rows(),
             _ => 0,
         };
@@ -118,6 +159,12 @@ impl Kernel for DirectConv {
                 }
             }
             State::Tiles(plan) => {
+                plan.convolve(cx, panels, (x, x.len() / images), epilogue);
+                if cx.cancelled() {
+                    return Err(OpError::Cancelled);
+                }
+            }
+            State::Volume(plan) => {
                 plan.convolve(cx, panels, (x, x.len() / images), epilogue);
                 if cx.cancelled() {
                     return Err(OpError::Cancelled);

@@ -1,4 +1,4 @@
-//! Convolution in `f32` with constant weights, over one or two axes, without packing the image: see `common::planes` for
+//! Convolution in `f32` with constant weights, over one to three axes, without packing the image: see `common::planes` for
 //! how it is laid out and `tile` for the micro-kernel.
 
 #[cfg(target_arch = "x86_64")]
@@ -12,5 +12,6 @@ pub(crate) mod products;
 pub(crate) mod strips;
 pub(crate) mod tile;
 mod tiles;
+mod volume;
 
 pub(crate) use kernel::build;

@@ -54,18 +54,7 @@ impl DirectPlan {
         let small =
             |planes: &Planes| !planes.copied() || groups * channels * planes.size() <= partition::KEPT;
         let tile = SumTile::widest();
-        let in_strips = |planes: &Planes| strips::pays(tile, planes, m.div_ceil(tile.rows), k);
-        let layout = |planes: Planes, threads, taps| {
-            let (unit, shape) = (panels.rows(), panels.shape());
-            let outputs = planes.lines.outputs_before(planes.positions);
-            let strips = in_strips(&planes).then(|| Arc::new(StripTaps::new(tile, k, outputs, &planes)));
-            let blocks = match strips {
-                // Each block copies the strips that it reads.
-                Some(_) => Blocks::of_copies(unit, shape, outputs, threads, residual),
-                None => Blocks::new(unit, shape, planes.positions, threads, residual),
-            };
-            LinesPlan { blocks, strips, planes, taps, skipped: 0, before: 0 }
-        };
+        let layout = |planes, threads, taps| LinesPlan::new(planes, panels, threads, residual, taps);
         let parts = || {
             // Each reads all of the weight.
             let each = if m * k <= CACHED { 4 } else { 1 };
@@ -161,7 +150,32 @@ impl DirectPlan {
 }
 
 impl LinesPlan {
-    fn products<'a>(
+    /// For planes that are read with such taps.
+    pub(super) fn new(
+        planes: Planes,
+        panels: &Panels,
+        threads: usize,
+        residual: bool,
+        taps: Arc<[usize]>,
+    ) -> Self {
+        let (unit, shape, tile) = (panels.rows(), panels.shape(), SumTile::widest());
+        let [_, m, k] = shape;
+        let outputs = planes.lines.outputs_before(planes.positions);
+        let strips = strips::pays(tile, &planes, m.div_ceil(tile.rows), k)
+            .then(|| Arc::new(StripTaps::new(tile, k, outputs, &planes)));
+        let blocks = match strips {
+            // Each block copies the strips that it reads.
+            Some(_) => Blocks::of_copies(unit, shape, outputs, threads, residual),
+            None => Blocks::new(unit, shape, planes.positions, threads, residual),
+        };
+        LinesPlan { blocks, strips, planes, taps, skipped: 0, before: 0 }
+    }
+
+    pub(super) fn planes(&self) -> &Planes {
+        &self.planes
+    }
+
+    pub(super) fn products<'a>(
         &'a self,
         panels: &'a Panels,
         source: &'a [f32],

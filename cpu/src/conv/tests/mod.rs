@@ -3,6 +3,7 @@ mod instruction_sets;
 mod lanes;
 mod pairs;
 mod strips;
+mod volume;
 
 use crate::graph::Attribute;
 use crate::tensor::{Element, Value, bf16, f16};
