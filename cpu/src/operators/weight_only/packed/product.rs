@@ -17,10 +17,10 @@ const TOGETHER: usize = 4;
 const ROWS_AT_A_TIME: usize = 256;
 
 /// Whether this is the fastest way for `m` rows: for any number of bytes, and for so many of floats that unpacking them
-/// once for all takes no less. With AVX-512 four rows already are at the processor's limit.
+/// once for all takes no less: with AVX-512 on a Zen 4 0.87 of the time for 128 rows.
 pub(in super::super) fn serves(op: &MatMulNBits, m: usize) -> bool {
     let most = match vector_len() {
-        16 => 1024,
+        16 => 96,
         8 => 24,
         _ => 16,
     };
