@@ -147,28 +147,32 @@ pub(super) fn prefetches_single_row() -> bool {
 #[cfg(target_arch = "x86_64")]
 pub(super) fn is_intel() -> bool {
     static INTEL: OnceLock<bool> = OnceLock::new();
-    let intel = || {
-        let vendor = std::arch::x86_64::__cpuid(0);
-        let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
-        text.as_flattened() == b"GenuineIntel"
-    };
-    *INTEL.get_or_init(intel)
+    *INTEL.get_or_init(|| is_of(b"GenuineIntel"))
+}
+
+/// Whether the processor's vendor has this name.
+#[cfg(target_arch = "x86_64")]
+fn is_of(vendor: &[u8; 12]) -> bool {
+    let leaf = std::arch::x86_64::__cpuid(0);
+    [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).as_flattened() == vendor
 }
 
 /// Whether the processor computes vectors of 512 bits in two halves, so that they save instructions but no time: Zen 4, the
-/// first of AMD's that has AVX-512.
-#[cfg(target_arch = "x86_64")]
+/// first of AMD's that has AVX-512. Layouts of weights depend on it, so that [`crate::instructions`] names it.
 pub(super) fn halves_avx512() -> bool {
-    static HALVES: OnceLock<bool> = OnceLock::new();
-    let halves = || {
-        let vendor = std::arch::x86_64::__cpuid(0);
-        let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
-        let signature = std::arch::x86_64::__cpuid(1).eax;
-        // The family: 15 and more are the sum of two fields.
-        let family = (signature >> 8 & 15) + (signature >> 20 & 255);
-        text.as_flattened() == b"AuthenticAMD" && family == 0x19 && has_avx512()
-    };
-    *HALVES.get_or_init(halves)
+    #[cfg(target_arch = "x86_64")]
+    {
+        static HALVES: OnceLock<bool> = OnceLock::new();
+        let halves = || {
+            let signature = std::arch::x86_64::__cpuid(1).eax;
+            // The family: 15 and more are the sum of two fields.
+            let family = (signature >> 8 & 15) + (signature >> 20 & 255);
+            is_of(b"AuthenticAMD") && family == 0x19 && has_avx512()
+        };
+        *HALVES.get_or_init(halves)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// Whether the processor has AMX with products of bytes and of bfloat16 numbers.

@@ -44,6 +44,7 @@ pub fn instructions() -> String {
         _ => "no wide vectors",
     };
     let extras = [
+        (isa::halves_avx512(), "in halves"),
         (gemm::Int8x4::available(), "VNNI"),
         (gemm::Bf16Pair::available(), "BF16"),
         (gemm::Tiles::available(), "AMX"),

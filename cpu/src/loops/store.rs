@@ -1,6 +1,6 @@
 //! Stores of a vector's first elements.
 //!
-//! On AMD's processors before Zen 4 a store by a mask takes 18 cycles, even where the mask has a whole vector. So vectors of
+//! On AMD's processors AVX2's store by a mask takes 18 to 40 cycles, even where the mask has a whole vector. So vectors of
 //! eight floats, which are those of AVX2, are stored as a whole, or through memory in two parts that overlap. Wider ones have
 //! masks that cost nothing.
 
@@ -8,7 +8,7 @@ use rten_simd::Isa;
 use rten_simd::ops::BitOps;
 
 /// Floats of the vectors of AVX2.
-const EIGHT: usize = 8;
+pub(crate) const EIGHT: usize = 8;
 
 /// Stores the first `count` elements, which are those of `mask`.
 ///

@@ -11,15 +11,13 @@ use super::lines::Segments;
 use super::masks::Masks;
 use crate::loops::fetch;
 use crate::loops::parallel::Parts;
-use crate::loops::store::store_first;
+use crate::loops::store::{EIGHT, store_first};
 use crate::ops::activation::Activation;
 use crate::tensor::TensorView;
 
 /// Outputs that a processor's second cache holds, at most. With more, fetching those of a tile before its sums made 1 × 1 of 64
 /// channels 1.3 times as fast (384 × 1500, Cascade Lake); with 384 × 384 a tenth was lost.
 const NEAR: usize = 256 * 1024;
-/// Floats of the longest vectors whose stores by a mask take long (AVX2 on AMD's processors: 18 to 40 cycles).
-const EIGHT: usize = 8;
 
 /// Where sums go: a row-major matrix of a row for each output channel.
 #[derive(Clone, Copy)]

@@ -12,8 +12,12 @@ use crate::kernel::KernelContext;
 use crate::loops::parallel::{GRAIN, split_mut};
 use crate::ops::window::Geometry;
 
-/// Elements of the copied slices, at most.
-const MOST: usize = 1 << 26;
+/// Elements of the copied slices, at most: 64 MiB.
+const MOST: usize = 1 << 24;
+/// Elements of the weight, at most. Each slice of the output reads all of it, which so should stay in a processor's own cache.
+const MOST_WEIGHT: usize = 1 << 18;
+/// Multiplications of a slice for each thread, at least, as slices follow one another.
+const LEAST_OF_SLICE: usize = 1 << 20;
 
 /// What depends on shapes.
 pub(crate) struct VolumePlan {
@@ -31,7 +35,7 @@ pub(crate) struct VolumePlan {
 
 impl VolumePlan {
     /// For a weight with so many input channels. `None` for other than three axes, with groups, where the layout would waste
-    /// memory or work, and without elements.
+    /// memory or work, without elements, with large weights, and for threads that had little to do in each slice.
     pub(crate) fn new(
         g: &Geometry,
         panels: &Panels,
@@ -39,8 +43,12 @@ impl VolumePlan {
         threads: usize,
         residual: bool,
     ) -> Option<Self> {
-        let [1, _, depth] = panels.shape() else { return None };
-        if g.input.len() != 3 || g.output[0] == 0 {
+        let [1, m, depth] = panels.shape() else { return None };
+        if g.input.len() != 3 || g.output[0] == 0 || m * depth > MOST_WEIGHT {
+            return None;
+        }
+        let area: usize = g.output[1..].iter().product();
+        if threads > 1 && area.saturating_mul(m * depth) < threads * LEAST_OF_SLICE {
             return None;
         }
         let slice = |list: &[usize]| list[1..].to_vec();

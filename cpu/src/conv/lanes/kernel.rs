@@ -6,6 +6,7 @@ use crate::conv::common::weight::constant_weight;
 use crate::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::packing::Packing;
 use crate::loops::parallel::Parts;
+use crate::loops::simd::vector_len;
 use crate::ops::OpError;
 use crate::ops::activation::Activation;
 use crate::ops::conv::Conv;
@@ -70,14 +71,14 @@ fn pays_off(op: &Conv, tile: LaneTile, kernel: &[usize], [outputs, channels]: [u
     // With dilations 0.14 to 1.0 of the time of other ways, with strides 0.6 to 1.0; 1.1 to 1.5 with few channels, and 1.1 with
     // one axis and AVX2, where strips are as good.
     if any(&op.window.dilations) || any(&op.window.strides) {
-        let wide = axes == 2 || tile.vector == LONGEST;
+        let wide = axes == 2 || vector_len() == LONGEST;
         return volume > 1 && wide && fewest >= 16 && fills(tile, outputs, 4);
     }
     // Kernels of 1 × 7 and 7 × 1, groups of 48 channels and large weights take 0.82 to 0.97 of it; 1 × 1 on large images and
     // 1-D ones up to 1.9. Large kernels on small images have many parts: 1.6. Groups of 16 channels take 0.7 with AVX2, but
     // 1.1 where they fill one vector.
     let group = tile.vector == 8 && op.group > 1 && (outputs, channels) == (16, 16);
-    // Of lines of 5 and 7 with 128 and more channels, strips of the image take 0.86 to 0.9 of the time with AVX2; of columns 1.13.
+    // Of lines of 5 and 7 with 192 channels, strips of the image take 0.86 to 0.9 of the time with AVX2; of columns 1.13.
     let line = tile.vector == 8 && height == 1 && volume > 3 && outputs * channels * volume > LARGE_WEIGHT;
     (2..10).contains(&volume) && axes == 2 && (fewest >= 32 && fills(tile, outputs, 16) && !line || group)
 }

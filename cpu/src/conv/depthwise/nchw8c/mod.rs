@@ -97,7 +97,6 @@ impl Nchw8c {
     /// steps on lines that lose lanes to their ends, to strides or dilations. On a Zen 4 it takes 0.77 to 0.95 of the time there,
     /// and 1.02 to 1.2 of it on longer lines.
     pub(crate) fn fastest(&self) -> bool {
-        #[cfg(target_arch = "x86_64")]
         if crate::isa::halves_avx512() {
             let Window { output: [_, line], dilations, stride, .. } = self.window;
             return (line <= VECTOR || stride > 1 || dilations != [1, 1]) && self.pays_off();

@@ -4,6 +4,7 @@ use super::left::ByteRows;
 use super::vectors::Kind;
 use super::{Packed, Panel, ROWS, Row, bytes, floats, room};
 use crate::gemm::Store;
+use crate::isa::halves_avx512;
 use crate::kernel::KernelContext;
 use crate::loops::parallel::{GRAIN, Parts, split_mut};
 use crate::loops::scratch::with_scratch;
@@ -20,7 +21,8 @@ const ROWS_AT_A_TIME: usize = 256;
 /// once for all takes no less: with AVX-512 on a Zen 4 0.87 of the time for 128 rows.
 pub(in super::super) fn serves(op: &MatMulNBits, m: usize) -> bool {
     let most = match vector_len() {
-        16 => 96,
+        16 if halves_avx512() => 96,
+        16 => 1024,
         8 => 24,
         _ => 16,
     };
