@@ -189,6 +189,7 @@ fn compile(
         let ptx = match arch.as_str() {
             "sm_70" => "60",
             "sm_80" => "70",
+            "sm_90" => "78",
             _ => "80",
         };
         command.arg(format!("--cuda-feature=+ptx{ptx}"));

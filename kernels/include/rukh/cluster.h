@@ -9,11 +9,10 @@ DEVICE u32 rank_in_cluster() {
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
   return r;
 }
-// A barrier of all work items of a cluster in two halves: what was written before the first is seen after the second.
-DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
-// The first half where nothing was written that others read.
-DEVICE void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
-DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+// A barrier of all work items of a cluster in two halves: what was written before the first is seen after the second. Named
+// so, without `.release` and `.acquire`, which are meant, it needs no newer PTX.
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive;" ::: "memory"); }
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
 
 // The address in workgroup memory of another workgroup of the cluster that is `address` in its own.
 DEVICE u32 in_cluster(u32 address, u32 rank) {

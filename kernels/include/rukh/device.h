@@ -131,10 +131,10 @@ DEVICE void wave_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memor
 // What this work item wrote so far is seen by the whole device before what it does from now on.
 DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 // Where this kernel may have been started while the one before it still runs (dependent.rs): waits until that one has ended
-// and what it wrote is seen, and then lets the next kernel be started. As every kernel does so, all but the one just before
-// have ended when a kernel starts. So before it nothing may be read that the kernel just before writes, what older ones wrote
-// only by `load_settled` (unit.h), and nothing be written but the error word. Where a kernel lets the next one start before it
-// waits itself, that one must wait for what the kernel before this one writes, too (`PlanBuilder::lets_next_start`).
+// and what it wrote is seen, and then lets the next kernel be started. So all kernels before the last one that did so have ended
+// when a kernel starts; those behind it let the next one start before they waited (`PlanBuilder::lets_next_start`). Before the
+// wait nothing may be read that a kernel writes which may still run, what older ones wrote only by `load_settled` (unit.h), and
+// nothing be written but the error word.
 DEVICE void wait_for_kernels_before() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");

@@ -92,12 +92,9 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
         for (u32 i = 0; i < PACK; i++) score[r][u] = __builtin_fmaf(q[r][i], x[i], score[r][u]);
       }
     }
-    // The next block is on its way while this one is used. Behind the last one nothing is, which the workgroup would wait for.
-    bool goes_on = next < own_end;
-    if (goes_on) {
-      UNROLL
-      for (u32 u = 0; u < AHEAD; u++) load_key(u, row_of(next, u, own_end), load_unit);
-    }
+    // The next block is on its way while this one is used.
+    UNROLL
+    for (u32 u = 0; u < AHEAD; u++) load_key(u, row_of(next, u, own_end), load_unit);
     UNROLL
     for (u32 r = 0; r < ROWS; r++) {
       if (r >= rows) continue;
@@ -136,7 +133,7 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
         UNROLL
         for (u32 i = 0; i < PACK; i++) sums[r].out[i] = __builtin_fmaf(score[r][u], x[i], sums[r].out[i]);
       }
-      if (goes_on) load_value(u, row_of(next, u, own_end), load_unit);
+      load_value(u, row_of(next, u, own_end), load_unit);
     }
   }
 

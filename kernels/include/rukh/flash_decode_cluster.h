@@ -49,5 +49,5 @@ DEVICE void finish_in_cluster(const DecodePart<N, ROWS> &o, f32 *sums, const f32
     }
     o.give(r, at - r * columns, sum, first / CLUSTER, clusters);
   }
-  o.join_given(sums, clusters);
+  o.template join_given<WAVES>(sums, clusters);
 }

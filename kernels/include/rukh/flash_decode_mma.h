@@ -56,7 +56,7 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_mma
   const FlashParams &f = p.flash;
   const SoftmaxParams &m = f.softmax;
   u32 lane = item_id() % WAVE, wave = item_id() / WAVE, pair = lane / 4, quarter = lane % 4;
-  if constexpr (CLUSTER > 1) cluster_arrive_relaxed();
+  if constexpr (CLUSTER > 1) cluster_arrive();
   if (!p.early) wait_for_kernels_before();
   auto o = DecodePart<DecodeNumbers<T, SIZE>, ROWS>::of(p, {});
 

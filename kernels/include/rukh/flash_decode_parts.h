@@ -149,8 +149,8 @@ template <class N, u32 ROWS> struct DecodePart {
   }
 
   // Takes a part of the keys that rows see, in steps of as many as are loaded at once: of few keys there are fewer parts.
-  // Parts that come together at little cost, `near` of them, are all that there are while each has few steps. False where
-  // nothing is left for this workgroup.
+  // Parts that come together in workgroup memory, `near` of them, are all that there are while each has few steps: on an H200 a
+  // step takes a microsecond, and joining more parts by device memory three. False where nothing is left for this workgroup.
   METHOD bool take(u32 begin, u32 end, u32 step, u32 near = 0) {
     constexpr u32 FEW_STEPS = 4;
     seen = end > begin ? end - begin : 0;
@@ -303,19 +303,19 @@ template <class N, u32 ROWS> struct DecodePart {
     if (i == 0) part[ROWS * columns + r * 2] = sum.most, part[ROWS * columns + r * 2 + 1] = sum.total;
   }
   // Joins what was given, in the workgroup that comes last.
-  METHOD void join_given(f32 *memory, u32 all) const {
+  template <u32 WAVES> METHOD void join_given(f32 *memory, u32 all) const {
+    static_assert(WAVES * N::LEAST >= 2 * DECODE_PARTS, "workgroup memory has room for what parts add");
     if (all > 1 && arrives_last((u32 *)p.arrived + number(), all)) join(memory, parts(), all);
   }
 
   // Puts the sums of the workgroup's waves together, and those of all parts; see `sum_of_waves`.
   template <u32 WAVES> METHOD void finish(f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) const {
-    static_assert(WAVES * N::LEAST >= 2 * DECODE_PARTS, "workgroup memory has room for what parts add");
     u32 columns = numbers.columns(), all = parts_with_keys();
     for (u32 at = item_id(); at < rows * columns; at += DECODE_ITEMS) {
       u32 r = numbers.row_of(at), i = at - r * columns;
       give(r, i, sum_of_waves<WAVES>(sums, most_of, total_of, r, i), split, all);
     }
-    join_given(sums, all);
+    join_given<WAVES>(sums, all);
   }
 
   // The sums of all parts. What each part adds to a row is read once, by a few work items, while the others' loads are on

@@ -32,10 +32,13 @@ fn only_what_the_kernel_just_before_does_not_write_is_read_early() {
             _ => None,
         });
         // A product that lets attention start before it has waited itself settles nothing.
-        let settles = plan.steps.iter().all(|step| match step {
-            StepPlan::Device(step) => step.launches.settles_others(),
-            _ => true,
+        let mut before = plan.steps.iter().map_while(|step| match step {
+            StepPlan::Device(step) => {
+                step.launches.reads_caches_early().is_none().then_some(Some(&step.launches))
+            }
+            _ => Some(None),
         });
+        let settles = before.all(|launches| launches.is_none_or(|launches| launches.settles_others()));
         let expected = expected && (settles || lengths != Lengths::BeforeTheProduct);
         assert_eq!(early, Some(expected), "{lengths:?}");
     }

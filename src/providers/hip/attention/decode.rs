@@ -1,5 +1,5 @@
 //! Attention of few queries along many keys, as a decoder's: launches of `kernels/include/rukh/flash_decode.h` and
-//! `flash_decode_mma.h`.
+//! `flash_decode_mma.h`, and what joins their parts on sm_90, `flash_decode_cluster.h`.
 
 use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
@@ -46,6 +46,8 @@ const MMA_SPLITS: usize = 16;
 const MANY_KEYS: usize = 16384;
 /// Workgroups of a cluster, as in the kernel: the most that every device with clusters runs together.
 const CLUSTER: usize = 8;
+/// Steps of a part, at most, along which one cluster takes all keys, as in the kernel.
+const FEW_STEPS: usize = 4;
 
 /// What the addresses of caches must be multiples of: the bytes that a work item loads at once.
 pub(super) const ALIGNMENT: u32 = 16;
@@ -159,10 +161,15 @@ impl Problem {
         // keys at least as a workgroup loads at a time.
         let fitting = way.resident * unit.compute_units / heads;
         let splits = fitting.min(self.k.rows.div_ceil(way.keys_at_once)).min(way.most_splits);
-        let (name, splits) = match way.clustered {
-            Some(name) if splits > 1 && fitting >= CLUSTER => (name, (splits / CLUSTER).max(1) * CLUSTER),
-            _ => (way.kernel.name, splits),
-        };
+        let clustered = way.clustered.and_then(|name| {
+            let whole = (splits / CLUSTER).max(1) * CLUSTER;
+            // Workgroups of a cluster are in one group of 16 processors or more.
+            let fits = heads * whole <= unit.compute_units / 16 * 16 * way.resident;
+            // Along few keys no more than a cluster has work; along many fewer parts take longer.
+            let few = self.k.rows <= CLUSTER * FEW_STEPS * way.keys_at_once;
+            (splits > 1 && fits && (few || whole * 8 >= splits * 7)).then_some((name, whole))
+        });
+        let (name, splits) = clustered.unwrap_or((way.kernel.name, splits));
         Some(DecodeKernel {
             kernel: KernelName { name, ..way.kernel },
             splits: if heads <= COUNTERS { splits.max(1) } else { 1 },

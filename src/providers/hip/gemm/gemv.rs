@@ -211,16 +211,15 @@ impl Product {
         let bundles = if fused.gate.is_some() { self.n / 2 } else { self.n }.div_ceil(step);
         let lds = form.memory(rows, self.k, fused.norm.is_some(), ty);
         let resident = (workgroup_memory(unit) / lds.max(1)).clamp(1, RESIDENT);
-        let Split { parts, groups } =
-            split(bundles, form.lines(), [row_blocks, resident], unit.compute_units);
+        let spread @ Split { parts, groups } = split(bundles, form.lines(), [row_blocks, resident], unit);
         let mut params = self.params(ty)?;
         (params.k_part, params.parts) = (params.k, 1);
         let of_lines = form.more.1.iter().map(|&(_, operand)| operand).chain([self.b.at]);
         let mut constants = of_lines.chain(fused.norm.as_ref().map(|norm| norm.scale));
         let early = constants.all(|operand| plan.is_constant(operand));
         // Behind a normalisation comes attention, which gains more by what it may read early itself. Several rows were slower.
-        let all_early = groups * (WAVES / parts) >= bundles && self.k <= 2 * parts * form.step;
-        let lets_next_start = early && all_early && fused.norm.is_none() && self.m == 1 && unit.wgmma;
+        let is_one = self.m == 1 && fused.norm.is_none() && unit.wgmma;
+        let opens = early && is_one && spread.loads_all_at_once(bundles, self.k, form.step);
         let own = GemvParams {
             skip_row: self.k as i64,
             sum_row: self.k as i64,
@@ -235,7 +234,7 @@ impl Product {
             gated: fused.gate.is_some().into(),
             epsilon: fused.norm.as_ref().map_or(0.0, |norm| norm.epsilon),
             groups: groups as u32,
-            early: u32::from(early) + u32::from(lets_next_start),
+            early: u32::from(early) + u32::from(opens),
             rows: rows as u32,
             keeps_scale: form.keeps_scale.into(),
             ..GemvParams::zeroed()
@@ -255,11 +254,10 @@ impl Product {
         all.extend_from_slice(&form.more.0);
         let kernel = KernelName { family: form.family, name: form.names[rows.ilog2() as usize] };
         let items = (WAVES * unit.wave) as u32;
-        plan.launch_bytes(kernel, [groups * row_blocks, 1, 1], items, lds as u32, &all, &addresses)?;
-        if lets_next_start {
+        if opens {
             plan.lets_next_start();
         }
-        Ok(())
+        plan.launch_bytes(kernel, [groups * row_blocks, 1, 1], items, lds as u32, &all, &addresses)
     }
 }
 
@@ -327,7 +325,7 @@ mod tests {
         ] {
             let form = Form::of_elements(&product(1, n, k), false, ElementType::F16, Unit::HOPPER).unwrap();
             let pairs = n / 2;
-            let Split { parts, groups } = split(pairs, form.lines(), [1, RESIDENT], 132);
+            let Split { parts, groups } = split(pairs, form.lines(), [1, RESIDENT], Unit::HOPPER);
             assert!(k * 2 >= form.step_bytes * parts || parts == 1);
             let (_, rounds) = rounds(pairs, parts, RESIDENT * 132);
             let most = groups.div_ceil(132) * rounds * (WAVES / parts);
@@ -345,7 +343,11 @@ mod tests {
                 Form::of_elements(&product(1, n, k), false, ElementType::F16, Unit::HOPPER).unwrap();
             let (line_bytes, step_bytes, step) = (k / 2, 512, 1024);
             let form = Form { columns: 4, line_bytes, step_bytes, step, round_bytes: 3 << 10, ..of_halves };
-            assert_eq!(split(n / 4, form.lines(), [1, RESIDENT], 132).parts, parts, "{n} columns of {k}");
+            assert_eq!(
+                split(n / 4, form.lines(), [1, RESIDENT], Unit::HOPPER).parts,
+                parts,
+                "{n} columns of {k}"
+            );
         }
     }
 

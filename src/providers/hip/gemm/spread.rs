@@ -1,5 +1,7 @@
 //! How the lines of a product of few rows are spread over the device.
 
+use super::super::unit::Unit;
+
 /// Waves of a workgroup, as in `kernels/include/rukh/gemv_rows.h`.
 pub(super) const WAVES: usize = 4;
 
@@ -21,14 +23,20 @@ pub(super) struct Split {
     pub(super) groups: usize,
 }
 
-/// Spreads bundles for so many blocks of rows over so many processors, each with room for `resident` workgroups: what takes
+impl Split {
+    /// Whether all of the bundles are on their way before a wave uses the first: two steps of K of each wave.
+    pub(super) fn loads_all_at_once(self, bundles: usize, k: usize, step: usize) -> bool {
+        self.groups * (WAVES / self.parts) >= bundles && k <= 2 * self.parts * step
+    }
+}
+
+/// Spreads bundles for so many blocks of rows over a device's processors, each with room for `resident` workgroups: what takes
 /// the processor with the most of them the least time.
-pub(super) fn split(bundles: usize, lines: Lines, [row_blocks, resident]: [usize; 2], units: usize) -> Split {
-    /// Bytes that come to a processor while it waits for the first. It waits so long for each lot that is on its way: an
-    /// H200's reads 2.7 TB/s with 64 KB on their way to a processor, 3.5 with 96 and 4.4 with 128.
+pub(super) fn split(bundles: usize, lines: Lines, [row_blocks, resident]: [usize; 2], unit: Unit) -> Split {
+    /// Bytes that come to a processor while it waits for the first: so many must be on their way.
     const LATENCY: usize = 24 << 10;
     let Lines { columns, line_bytes, step_bytes, round_bytes } = lines;
-    let units = units.max(1);
+    let units = unit.compute_units.max(1);
     let slots = (resident * units / row_blocks).max(1);
     let ways = [1, 2, 4].into_iter().filter(|parts| *parts == 1 || line_bytes >= parts * step_bytes);
     let best = ways.min_by_key(|parts| {
@@ -37,7 +45,13 @@ pub(super) fn split(bundles: usize, lines: Lines, [row_blocks, resident]: [usize
         let bytes = resident * rounds * (WAVES / parts) * columns * line_bytes;
         let of_wave = (columns * line_bytes * rounds / parts).min(2 * columns * step_bytes);
         let on_the_way = (resident * WAVES * of_wave).max(1);
-        LATENCY + bytes + bytes * LATENCY / on_the_way + resident * rounds * round_bytes
+        let loads = match unit.wgmma {
+            // It waits so long for each lot that is on its way: an H200 reads 2.7 TB/s with 64 KB on their way to a processor,
+            // 3.5 with 96 and 4.4 with 128.
+            true => bytes + bytes * LATENCY / on_the_way,
+            false => bytes * LATENCY.max(on_the_way) / on_the_way,
+        };
+        LATENCY + loads + resident * rounds * round_bytes
     });
     let parts = best.unwrap_or(1);
     Split { parts, groups: rounds(bundles, parts, slots).0 }
@@ -48,4 +62,23 @@ pub(super) fn rounds(bundles: usize, parts: usize, slots: usize) -> (usize, usiz
     let wanted = bundles.div_ceil(WAVES / parts).max(1);
     let rounds = wanted.div_ceil(slots);
     (wanted.div_ceil(rounds), rounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_its_way_at_once() {
+        for (parts, groups, bundles, k, expected) in [
+            (1, 256, 1024, 2048, true),
+            (1, 256, 1025, 2048, false),
+            (2, 512, 1024, 4096, true),
+            (2, 512, 1024, 4097, false),
+            (4, 512, 513, 4096, false),
+        ] {
+            let split = Split { parts, groups };
+            assert_eq!(split.loads_all_at_once(bundles, k, 1024), expected, "{split:?}, {bundles} of {k}");
+        }
+    }
 }

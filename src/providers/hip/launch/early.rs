@@ -24,7 +24,7 @@ impl PlanBuilder<'_> {
         matches!(operand, Operand::Input(i) if self.constants.get(i) == Some(&true))
     }
 
-    /// To be called behind a launch that lets the next kernel start before it has waited itself.
+    /// To be called for a launch that lets the next kernel start before it has waited itself.
     pub(in super::super) fn lets_next_start(&mut self) {
         self.plan.lets_next_start = true;
     }
@@ -89,5 +89,12 @@ mod tests {
             }
             assert_eq!(plan.finish().unwrap().settles_others(), expected, "{one} {other} {behind}");
         }
+        let mut plan = PlanBuilder::new(&provider, Given::All);
+        copy(&mut plan).unwrap();
+        plan.lets_next_start();
+        assert!(
+            !plan.finish().unwrap().settles_others(),
+            "the next kernel may start before the copy has waited"
+        );
     }
 }
