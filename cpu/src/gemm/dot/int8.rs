@@ -17,7 +17,7 @@ use std::ops::Range;
 use super::amx::{self, Tiles};
 use super::isa::{COLUMNS, DotGroup, Int8x4, STRIP};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
-use super::pairs;
+use super::pairs::{self, PanelRests, Panels};
 use crate::gemm::epilogue::Epilogue;
 use crate::gemm::operand::ByteMatrix;
 use crate::gemm::shape::GemmShape;
@@ -33,6 +33,10 @@ use crate::threads::Pool;
 pub(crate) const LONGEST: usize = 1 << 15;
 /// Bytes of a right operand that stay in a processor's own cache while strips go by.
 const CACHED: usize = 384 * 1024;
+/// Columns of a tile of products of pairs at most.
+const PAIR_COLUMNS: usize = 512;
+/// One dot group in so many may have a rest, see `pairs`: more take longer than widening all.
+const RESTS: usize = 16;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 21;
 
@@ -41,8 +45,8 @@ const GRAIN: usize = 1 << 21;
 pub(crate) struct PackedBytes {
     dot_groups: Weights<u32>,
     sums: Weights<i32>,
-    /// For products of pairs: what was cut off each panel, see `pairs::cut`.
-    rests: Weights<u32>,
+    /// For products of pairs: what was cut off each panel.
+    rests: Option<PanelRests>,
     k: usize,
     n: usize,
 }
@@ -54,7 +58,11 @@ pub(crate) fn byte_products(k: usize) -> bool {
 
 /// Rows that a panel meets one after the other: by tiles two strips, while it is in the first cache.
 fn strip_rows() -> usize {
-    if Tiles::available() { 2 * amx::STRIP } else { STRIP }
+    match Int8x4::available() {
+        true if Tiles::available() => 2 * amx::STRIP,
+        true => STRIP,
+        false => 4 * pairs::WIDTH,
+    }
 }
 
 /// Dot groups of a depth: by tiles whole steps, so that tiles have other extents less often. What is missing is 0.
@@ -77,38 +85,36 @@ impl PackedBytes {
             return None;
         }
         let (panels, size) = (n.div_ceil(COLUMNS), padded_depth(k) * COLUMNS);
-        let room = if Int8x4::available() { 0 } else { pairs::rests_room(size) };
-        let (mut sums, mut rests) = (vec![0; count * panels * COLUMNS], vec![0; count * panels * room]);
+        let is_cut = !Int8x4::available();
+        let (mut sums, mut rests) = (vec![0; count * panels * COLUMNS], vec![None; count * panels]);
         let (all, all_rests) = (Parts::new(&mut sums), Parts::new(&mut rests));
         let dot_groups = packing.filled(count * panels * size, |dot_groups| {
             split_mut(packing.pool, dot_groups, size, (1 << 16) / size.max(1) + 1, |range, out| {
                 for (i, out) in range.zip(out.chunks_exact_mut(size)) {
                     let first = i % panels * COLUMNS;
                     // SAFETY: each panel is packed once.
-                    let (sums, rests) = unsafe {
-                        (all.get(i * COLUMNS..(i + 1) * COLUMNS), all_rests.get(i * room..(i + 1) * room))
-                    };
+                    let sums = unsafe { all.get(i * COLUMNS..(i + 1) * COLUMNS) };
                     pack(matrix, i / panels, k, first..(first + COLUMNS).min(n), out, sums);
-                    pairs::cut(out, COLUMNS, rests);
+                    if is_cut {
+                        // SAFETY: as above.
+                        unsafe { all_rests.get(i..i + 1).fill(pairs::cut(out, COLUMNS, RESTS)) };
+                    }
                 }
             });
         });
         let sums = packing.filled(sums.len(), |kept| kept.copy_from_slice(&sums));
-        let rests = packing.filled(rests.len(), |kept| kept.copy_from_slice(&rests));
+        let rests = is_cut.then(|| PanelRests::new(&rests, packing));
         Some(PackedBytes { dot_groups, sums, rests, k, n })
     }
 
-    /// The panels, sums and rests of some columns of a matrix, from the start of a panel on.
-    fn columns(&self, matrix: usize, columns: Range<usize>) -> (&[u32], &[i32], &[u32]) {
+    /// The panels and sums of some columns of a matrix, from the start of a panel on.
+    fn columns(&self, matrix: usize, columns: Range<usize>) -> (Panels<'_>, &[i32]) {
         let (panels, size) = (self.n.div_ceil(COLUMNS), padded_depth(self.k) * COLUMNS);
         let first = matrix * panels + columns.start / COLUMNS;
         let count = columns.len().div_ceil(COLUMNS);
-        let room = if self.rests.is_empty() { 0 } else { pairs::rests_room(size) };
-        (
-            &self.dot_groups[first * size..][..count * size],
-            &self.sums[first * COLUMNS..][..columns.len()],
-            &self.rests[first * room..][..count * room],
-        )
+        let dot_groups = &self.dot_groups[first * size..][..count * size];
+        let rests = self.rests.as_ref().map(|rests| (rests, first));
+        (Panels { dot_groups, rests }, &self.sums[first * COLUMNS..][..columns.len()])
     }
 }
 
@@ -150,9 +156,14 @@ pub(crate) fn multiply_dots(
 fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
     let GemmShape { m, n, k, .. } = shape;
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
-    let widest = (CACHED / k.max(1)).next_multiple_of(COLUMNS);
+    let most = if Int8x4::available() { usize::MAX } else { PAIR_COLUMNS };
+    let widest = (CACHED / k.max(1)).next_multiple_of(COLUMNS).min(most);
     let mut columns = n.div_ceil(n.div_ceil(widest)).next_multiple_of(COLUMNS);
-    let unit = if Tiles::available() { amx::STRIP } else { STRIP };
+    let unit = match Int8x4::available() {
+        true if Tiles::available() => amx::STRIP,
+        true => STRIP,
+        false => pairs::WIDTH,
+    };
     let mut rows = m.next_multiple_of(unit);
     while shape.tiles(rows, columns) < wanted {
         if rows > 4 * unit && rows >= columns {
@@ -180,22 +191,23 @@ impl Tile {
     fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, epilogue: &dyn Epilogue<i32>) {
         let (depth, width) = (padded_depth(self.k), self.columns.len().next_multiple_of(COLUMNS));
         let strip_rows = strip_rows().min(self.rows.len()).max(STRIP);
+        let stride = width + if Int8x4::available() { 0 } else { pairs::WIDTH };
         let lengths = [
-            strip_rows * depth * if Int8x4::available() { 1 } else { 3 },
-            strip_rows * width,
+            strip_rows * depth,
+            if Int8x4::available() { 0 } else { pairs::scratch_len(strip_rows, depth) },
+            strip_rows * stride,
             width,
             if b.packed.is_some() { 0 } else { depth * width },
             if b.packed.is_some() { 0 } else { width },
         ];
-        with_scratch(lengths, |[strip, sums, zeros, dot_groups, column_sums]: [&mut [u32]; 5]| {
-            let (panels, column_sums, rests): (&[u32], &[i32], &[u32]) = match b.packed {
+        with_scratch(lengths, |[strip, scratch, sums, zeros, dot_groups, column_sums]: [&mut [u32]; 6]| {
+            let (panels, column_sums): (Panels<'_>, &[i32]) = match b.packed {
                 Some((packed, index)) => packed.columns(index[self.batch], self.columns.clone()),
                 None => {
                     self.pack(b.matrix, dot_groups, bytemuck::cast_slice_mut(column_sums));
-                    (dot_groups, bytemuck::cast_slice(column_sums), &[])
+                    (Panels { dot_groups, rests: None }, bytemuck::cast_slice(column_sums))
                 }
             };
-            let (strip, widened) = strip.split_at_mut(strip_rows * depth);
             let zeros: &mut [i32] = bytemuck::cast_slice_mut(zeros);
             let zeros = &mut zeros[..self.columns.len()];
             let zero = |j: usize| i32::from(b.matrix.zero(self.batch, j, true) as i8);
@@ -209,11 +221,11 @@ impl Tile {
                 let count = strip_rows.min(self.rows.end - row);
                 self.load(a, row, strip, count);
                 match Int8x4::available() {
-                    true => products(&mut tiles, sums, width, strip, count, panels, depth),
-                    false => pairs::products(sums, width, (strip, widened), count, (panels, rests), depth),
+                    true => products(&mut tiles, sums, width, strip, count, panels.dot_groups, depth),
+                    false => pairs::products(sums, (width, stride), strip, scratch, count, panels, depth),
                 }
                 for r in 0..count {
-                    let sums: &mut [i32] = bytemuck::cast_slice_mut(&mut sums[r * width..]);
+                    let sums: &mut [i32] = bytemuck::cast_slice_mut(&mut sums[r * stride..]);
                     let sums = &mut sums[..self.columns.len()];
                     let own = i32::from(a.zero(self.batch, row + r, false));
                     if shifted {

@@ -106,23 +106,27 @@ fn constant_weights_change_nothing() {
     }
 }
 
-/// Weights few of which are large, which some processors multiply apart from the others.
+/// Weights some of which are large, which some processors multiply apart from the others.
 #[test]
 fn some_large_weights_change_nothing() {
-    let weights = |count: usize| -> Vec<i8> {
-        let weight = |i: usize| if i % 97 < 3 { [127, -128, 126][i % 3] } else { (i * 37 % 101) as i8 - 50 };
+    // As many of 97 are large.
+    let weights = |count: usize, large: usize| -> Vec<i8> {
+        let other = |i: usize| (i * 37 % 101) as i8 - 50;
+        let weight = |i: usize| if i % 97 < large { [127, -128, 126][i / 2 % 3] } else { other(i) };
         (0..count).map(weight).collect()
     };
-    for (m, k, n) in [(1, 70, 40), (7, 257, 33), (30, 64, 100)] {
-        let inputs = [t(&[m, k], &bytes(m * k)), t(&[k, n], &weights(k * n)), t(&[], &[9u8]), t(&[], &[3i8])];
+    let sizes = [(1, 70, 40), (7, 257, 33), (30, 64, 100), (70, 30, 40)];
+    for ((m, k, n), large) in sizes.into_iter().flat_map(|size| [3, 12, 97].map(|large| (size, large))) {
+        let b = t(&[k, n], &weights(k * n, large));
+        let inputs = [t(&[m, k], &bytes(m * k)), b, t(&[], &[9u8]), t(&[], &[3i8])];
         let [want, got] = [&[][..], &[1, 3]].map(|constants| {
             let out = run_constant("", "MatMulInteger", 10, &[], &inputs, constants, 1).unwrap();
             elements::<i32>(&out[0])
         });
-        assert_eq!(got, want, "{m} × {k} × {n}");
+        assert_eq!(got, want, "{m} × {k} × {n}, {large} large");
     }
     // Volumes have no dot products of four bytes on any processor.
-    for (channels, outputs, group, kernel, stride, image) in [
+    let convolutions = [
         (12, 10, 1, 3, 1, &[9, 23][..]),
         (8, 6, 2, 3, 2, &[9, 23]),
         (5, 9, 1, 1, 1, &[9, 23]),
@@ -130,14 +134,19 @@ fn some_large_weights_change_nothing() {
         (6, 9, 1, 3, 1, &[4, 5, 19]),
         (10, 6, 2, 3, 2, &[5, 4, 7]),
         (5, 7, 1, 1, 1, &[2, 3, 11]),
-    ] {
+    ];
+    let zeros = |of: i8, count: usize| (0..count).map(|i| of * (i % 5) as i8).collect::<Vec<_>>();
+    let shares = [(3, 0), (12, 0), (97, 0), (3, 30), (97, -25)];
+    let all = convolutions.into_iter().flat_map(|each| shares.map(|share| (each, share)));
+    for ((channels, outputs, group, kernel, stride, image), (large, zero)) in all {
         let axes = image.len();
         let shape = [&[outputs, channels / group][..], &vec![kernel; axes]].concat();
         let x = [&[2, channels][..], image].concat();
         let inputs = [
             t(&x, &bytes(x.iter().product())),
-            t(&shape, &weights(shape.iter().product())),
+            t(&shape, &weights(shape.iter().product(), large)),
             t(&[], &[100u8]),
+            t(&[outputs], &zeros(zero, outputs)),
         ];
         let pad = kernel as i64 / 2;
         let attributes = [
@@ -145,13 +154,13 @@ fn some_large_weights_change_nothing() {
             ("pads", Attribute::Ints(vec![pad; 2 * axes])),
             ("strides", Attribute::Ints(vec![stride; axes])),
         ];
-        let [want, got] = [&[][..], &[1]].map(|constants| {
+        let [want, got] = [&[][..], &[1, 3]].map(|constants| {
             let out = run_constant("", "ConvInteger", 10, &attributes, &inputs, constants, 1).unwrap();
             elements::<i32>(&out[0])
         });
         assert_eq!(
             got, want,
-            "{channels} to {outputs} channels, kernel {kernel}, stride {stride}, {image:?}"
+            "{channels} to {outputs} channels, kernel {kernel}, stride {stride}, {image:?}, {large} large, {zero}"
         );
     }
 }

@@ -1,0 +1,167 @@
+use super::super::tests::groups;
+use super::super::{cut, widen};
+use super::*;
+
+fn dot(unsigned: u32, signed: u32) -> i32 {
+    let (a, b) = (unsigned.to_le_bytes(), signed.to_le_bytes());
+    a.iter().zip(b).map(|(&a, b)| i32::from(a) * i32::from(b as i8)).sum()
+}
+
+fn pairs(a: u32, b: u32) -> i32 {
+    let halves = |x: u32| [x as i16, (x >> 16) as i16].map(i32::from);
+    halves(a).iter().zip(halves(b)).map(|(&a, b)| a.wrapping_mul(b)).fold(0, i32::wrapping_add)
+}
+
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+}
+
+/// Every tile that this machine has, against the definition.
+#[test]
+fn tiles_are_exact() {
+    type Compute = unsafe fn(Tile) -> usize;
+    fn check<const R: usize, const SIGNED: bool, const CUT: bool>(tiles: &[Compute]) {
+        for depth in [1, 2, 7, 65] {
+            let pitch = 37;
+            let mut sides = [groups(R * depth, depth, 300), groups(pitch * depth + 32, 1, 300)];
+            if CUT {
+                // Halves of the bytes of the signed side.
+                for group in &mut sides[usize::from(SIGNED)] {
+                    *group = u32::from_le_bytes(group.to_le_bytes().map(|x| (x as i8 / 2) as u8));
+                }
+            }
+            let [left, right] = &sides;
+            let mut words = left.clone();
+            if !CUT {
+                words = vec![0; 2 * left.len()];
+                widen(left, 1, !SIGNED, &mut words);
+            }
+            let step = if CUT { 1 } else { 2 };
+            for compute in tiles {
+                let mut sums = vec![0; R * 40];
+                let (row, out) = (step * depth, sums.as_mut_ptr());
+                let (left_at, right_at) = (words.as_ptr(), right.as_ptr());
+                let tile = Tile { out, columns: 40, left: left_at, row, step, right: right_at, pitch, depth };
+                // SAFETY: operands and sums have room for 32 columns; the processor has what the tiles ask for.
+                let width = unsafe { compute(tile) };
+                for (r, sums) in sums.chunks(40).enumerate() {
+                    for (j, &sum) in sums[..width].iter().enumerate() {
+                        let want: i32 = (0..depth)
+                            .map(|p| (left[r * depth + p], right[p * pitch + j]))
+                            .map(|(a, b)| if SIGNED { dot(a, b) } else { dot(b, a) })
+                            .sum();
+                        assert_eq!(sum, want, "{R} × {width} × {depth}, {SIGNED} {CUT}: {r} {j}");
+                    }
+                }
+            }
+        }
+    }
+    macro_rules! check {
+        ($($rows:literal $signed:literal $cut:literal),*) => {$({
+            let mut tiles: Vec<Compute> = Vec::new();
+            if has_avx2() {
+                tiles.push(x86::avx2::<$rows, 1, $signed, $cut>);
+                tiles.push(x86::avx2::<$rows, 2, $signed, $cut>);
+                tiles.push(x86::avx2::<$rows, 4, $signed, $cut>);
+            }
+            if has_avx512() {
+                tiles.push(x86::avx512::<$rows, 1, $signed, $cut>);
+                tiles.push(x86::avx512::<$rows, 2, $signed, $cut>);
+            }
+            check::<$rows, $signed, $cut>(&tiles);
+        })*};
+    }
+    check!(1 true true, 2 true true, 4 true true, 1 false true, 4 false true, 1 true false, 2 true false);
+}
+
+/// Pairs of the largest numbers, too.
+#[test]
+fn tiles_of_pairs_are_exact() {
+    type Compute = unsafe fn(Tile);
+    let mut tiles: Vec<(Compute, usize, usize)> = Vec::new();
+    if has_avx2() {
+        tiles.extend([(x86::wide_avx2::<4, 1> as Compute, 4, 8), (x86::wide_avx2::<6, 2>, 6, 16)]);
+    }
+    if has_avx512() {
+        tiles.extend([(x86::wide_avx512::<4, 1> as Compute, 4, 16), (x86::wide_avx512::<6, 2>, 6, 32)]);
+    }
+    for (compute, rows, width) in tiles {
+        for depth in [1, 2, 9] {
+            let (left, right) = (groups(rows * depth, 3, 700), groups(37 * depth, 4, 700));
+            let mut sums = vec![0; rows * 40];
+            let (out, left_at, right_at) = (sums.as_mut_ptr(), left.as_ptr(), right.as_ptr());
+            // SAFETY: operands and sums have room for 32 columns; the processor has what the tile asks for.
+            unsafe {
+                compute(Tile {
+                    out,
+                    columns: 40,
+                    left: left_at,
+                    row: 1,
+                    step: rows,
+                    right: right_at,
+                    pitch: 37,
+                    depth,
+                });
+            }
+            for (r, sums) in sums.chunks(40).enumerate() {
+                for (j, &sum) in sums[..width].iter().enumerate() {
+                    let each = (0..depth).map(|p| pairs(left[p * rows + r], right[p * 37 + j]));
+                    assert_eq!(sum, each.fold(0, i32::wrapping_add), "{rows} × {width} × {depth}: {r} {j}");
+                }
+            }
+        }
+    }
+}
+
+/// What was cut off comes back.
+#[test]
+fn rests_are_added() {
+    let (depth, columns) = (9, 5);
+    let before = groups(depth * columns, 5, 200);
+    let mut panel = before.clone();
+    let rests = cut(&mut panel, columns, 4).unwrap_or_default();
+    assert!(rests.len() > 2);
+    let other = groups(depth * 40, 6, 300);
+    type Add = unsafe fn(Tile, usize, &[[u32; 2]]);
+    let mut each: Vec<Add> = Vec::new();
+    if has_avx2() {
+        each.push(x86::rests_avx2);
+    }
+    if has_avx512() {
+        each.push(x86::rests_avx512);
+    }
+    let difference =
+        |p: usize, c: usize, x: u32| dot(x, before[p * columns + c]) - dot(x, panel[p * columns + c]);
+    for add in each {
+        let mut sums = vec![3; columns * 48];
+        let (out, right) = (sums.as_mut_ptr(), other.as_ptr());
+        let (left, row, step, pitch) = (panel.as_ptr(), 1, columns, 40);
+        // SAFETY: operands and sums have room for 32 columns; the processor has what the function asks for.
+        unsafe { add(Tile { out, columns: 48, left, row, step, right, pitch, depth }, 32, &rests) };
+        for (at, &sum) in sums.iter().enumerate() {
+            let each = (0..depth).map(|p| difference(p, at / 48, other[p * 40 + at % 48 % 32]));
+            let rest = if at % 48 < 32 { each.sum() } else { 0 };
+            assert_eq!(sum, 3 + rest, "{at}");
+        }
+    }
+    if has_avx2() {
+        let mut sums = vec![3; 2 * 48];
+        let (out, left, right) = (sums.as_mut_ptr(), other.as_ptr(), panel.as_ptr());
+        let (row, step, pitch) = (depth, 1, columns);
+        // SAFETY: as above.
+        unsafe {
+            x86::rests_of_rows(Tile { out, columns: 48, left, row, step, right, pitch, depth }, 2, &rests)
+        };
+        for (at, &sum) in sums.iter().enumerate() {
+            let each = (0..depth).map(|p| (p, other[at / 48 * depth + p]));
+            let rest = if at % 48 < columns { each.map(|(p, x)| difference(p, at % 48, x)).sum() } else { 0 };
+            assert_eq!(sum, 3 + rest, "{at}");
+        }
+    }
+}
