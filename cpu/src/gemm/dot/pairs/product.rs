@@ -176,10 +176,24 @@ mod tests {
         if !available() {
             return;
         }
-        for (count, depth) in [(1, 3), (3, 20), (4, 1), (5, 7), (16, 9), (17, 33), (64, 5)] {
-            let (strip, width) = (groups(count * depth, 2, 300), 3 * COLUMNS);
+        let sizes = [
+            (1, 3),
+            (3, 20),
+            (4, 1),
+            (5, 7),
+            (8, 4),
+            (9, 2),
+            (9, 3),
+            (16, 9),
+            (17, 33),
+            (33, 1),
+            (48, 9),
+            (64, 5),
+        ];
+        for (count, depth) in sizes {
+            let (strip, width) = (groups(count * depth, 2, 300), 4 * COLUMNS);
             let plain: Vec<_> =
-                [0, 60, 900].iter().flat_map(|&share| groups(depth * COLUMNS, depth, share)).collect();
+                [0, 60, 900, 3].iter().flat_map(|&share| groups(depth * COLUMNS, depth, share)).collect();
             let mut panels = plain.clone();
             let rests: Vec<_> =
                 panels.chunks_mut(depth * COLUMNS).map(|panel| cut(panel, COLUMNS, 4)).collect();

@@ -96,8 +96,19 @@ impl Tile {
     /// # Safety
     /// As of `compute`; rests belong to the operands.
     pub(crate) unsafe fn add_rests_to_rows(self, rows: usize, rests: &[[u32; 2]]) {
-        // SAFETY: as the caller promises; the processor has the instructions.
-        unsafe { x86::rests_of_rows(self, rows, rests) }
+        let mut row = 0;
+        while row < rows {
+            // SAFETY: as the caller promises: there are so many rows; the processor has the instructions.
+            unsafe {
+                let (left, out) = (self.left.add(row * self.row), self.out.add(row * self.columns));
+                let tile = Tile { left, out, ..self };
+                row += match rows - row {
+                    4.. => x86::rests_of_rows::<4>(tile, rests),
+                    2.. => x86::rests_of_rows::<2>(tile, rests),
+                    _ => x86::rests_of_rows::<1>(tile, rests),
+                };
+            }
+        }
     }
 }
 
@@ -127,7 +138,7 @@ impl Tile {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::super::Rest;
+    use super::super::rests::Rest;
     use super::Tile;
     use crate::isa::prefetches_single_row;
 
@@ -272,23 +283,26 @@ mod x86 {
     );
 
     /// # Safety
-    /// The processor has these instructions; operands, sums and rests are valid.
+    /// The processor has these instructions; operands of `R` rows, sums and rests are valid. Groups of a row of the left operand
+    /// follow one another: a step for each would be a multiplication for each.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn rests_of_rows(tile: Tile, rows: usize, rests: &[[u32; 2]]) {
+    pub(super) unsafe fn rests_of_rows<const R: usize>(tile: Tile, rests: &[[u32; 2]]) -> usize {
+        debug_assert_eq!(tile.step, 1, "groups of a row follow one another");
         let ones = _mm_set1_epi16(1);
         for &rest in rests {
             let Rest { depth, column, group } = Rest::of(rest);
             let weight = _mm_cvtsi32_si128(group as i32);
-            for row in 0..rows {
+            for row in 0..R {
                 // SAFETY: as the caller promises.
                 unsafe {
-                    let x = _mm_cvtsi32_si128(*tile.left.add(row * tile.row + depth * tile.step) as i32);
+                    let x = _mm_cvtsi32_si128(*tile.left.add(row * tile.row + depth) as i32);
                     let products = _mm_madd_epi16(_mm_maddubs_epi16(x, weight), ones);
                     let sum = tile.out.add(row * tile.columns + column);
                     *sum = (*sum).wrapping_add(_mm_cvtsi128_si32(products));
                 }
             }
         }
+        R
     }
 }
 

@@ -151,12 +151,13 @@ fn rests_are_added() {
         }
     }
     if has_avx2() {
-        let mut sums = vec![3; 2 * 48];
+        // Four, two and one.
+        let mut sums = vec![3; 7 * 48];
         let (out, left, right) = (sums.as_mut_ptr(), other.as_ptr(), panel.as_ptr());
         let (row, step, pitch) = (depth, 1, columns);
         // SAFETY: as above.
         unsafe {
-            x86::rests_of_rows(Tile { out, columns: 48, left, row, step, right, pitch, depth }, 2, &rests)
+            Tile { out, columns: 48, left, row, step, right, pitch, depth }.add_rests_to_rows(7, &rests)
         };
         for (at, &sum) in sums.iter().enumerate() {
             let each = (0..depth).map(|p| (p, other[at / 48 * depth + p]));
