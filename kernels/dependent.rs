@@ -1,9 +1,9 @@
 //! Programmatic dependent launches: kernels that may be started while those before them in the stream still run.
 
 /// Waits until the kernels before have ended and their writes are seen, and then lets the next kernel start as soon as
-/// every workgroup of this one came here. Kernels wait first of all, so that
-/// memory is ordered as without, but for those that say themselves where they wait (`wait_for_kernels_before` in
-/// `device.h`, which tells what may come before). Where a kernel is launched the usual way both do nothing.
+/// every workgroup of this one came here. Kernels wait first of all, so that memory is ordered as without, but for those that
+/// say themselves where they wait (`wait_for_kernels_before` in `device.h`, which tells what may come before). Where a kernel
+/// is launched the usual way both do nothing.
 const HEAD: &str = "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n";
 
 /// What LLVM writes before the first instruction of a function, behind its declarations.

@@ -9,8 +9,8 @@ DEVICE u32 rank_in_cluster() {
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
   return r;
 }
-// A barrier of all work items of a cluster in two halves: what was written before the first is seen after the second. Named
-// so, without `.release` and `.acquire`, which are meant, it needs no newer PTX.
+// A barrier of all work items of a cluster in two halves: what was written before the first is seen after the second. `.release`
+// and `.acquire`, which are the default, may only be said from PTX 8.0 on.
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
 

@@ -17,7 +17,7 @@ use crate::tensor::{ElementType, Tensor, TensorView, TensorViewMut};
 use super::gemv::{self, Vector};
 use super::panels::{Panels, panel_rows};
 use super::plan::DirectPlan;
-use super::volume::VolumePlan;
+use super::volume::{MOST_WEIGHT, VolumePlan};
 
 struct DirectConv {
     op: Conv,
@@ -48,11 +48,13 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     Ok(Some(Box::new(DirectConv { op: op.clone(), panels, threads })))
 }
 
-/// The weight over three axes, if it is constant and convolutions of it are made here: larger strides leave little to share.
+/// The weight over three axes, if it is constant and convolutions of it are made here: larger strides leave little to share,
+/// and large weights are read too often.
 fn constant_volume<'a>(node: &NodeContext<'a>) -> Option<&'a Tensor> {
     let op = node.op::<Conv>();
     let weight = node.constant(1).filter(|w| node.input(0) == Some(ElementType::F32) && w.shape().len() == 5);
-    weight.filter(|_| op.group == 1 && op.window.strides.iter().all(|&stride| stride <= 2))
+    let fits = |w: &&Tensor| w.shape().iter().product::<usize>() <= MOST_WEIGHT;
+    weight.filter(fits).filter(|_| op.group == 1 && op.window.strides.iter().all(|&stride| stride <= 2))
 }
 
 /// The window along one axis, if outputs are positions of the image.

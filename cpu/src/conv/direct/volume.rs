@@ -15,7 +15,7 @@ use crate::ops::window::Geometry;
 /// Elements of the copied slices, at most: 64 MiB.
 const MOST: usize = 1 << 24;
 /// Elements of the weight, at most. Each slice of the output reads all of it, which so should stay in a processor's own cache.
-const MOST_WEIGHT: usize = 1 << 18;
+pub(super) const MOST_WEIGHT: usize = 1 << 18;
 /// Multiplications of a slice for each thread, at least, as slices follow one another.
 const LEAST_OF_SLICE: usize = 1 << 20;
 
@@ -35,7 +35,7 @@ pub(crate) struct VolumePlan {
 
 impl VolumePlan {
     /// For a weight with so many input channels. `None` for other than three axes, with groups, where the layout would waste
-    /// memory or work, without elements, with large weights, and for threads that had little to do in each slice.
+    /// memory or work, without elements, and for threads that had little to do in each slice.
     pub(crate) fn new(
         g: &Geometry,
         panels: &Panels,
@@ -44,7 +44,7 @@ impl VolumePlan {
         residual: bool,
     ) -> Option<Self> {
         let [1, m, depth] = panels.shape() else { return None };
-        if g.input.len() != 3 || g.output[0] == 0 || m * depth > MOST_WEIGHT {
+        if g.input.len() != 3 || g.output[0] == 0 {
             return None;
         }
         let area: usize = g.output[1..].iter().product();
@@ -123,5 +123,41 @@ impl VolumePlan {
                 }
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::panels::panel_rows;
+    use super::*;
+    use crate::threads::Pool;
+
+    #[test]
+    fn slices_serve_where_they_fit_and_threads_have_work() {
+        // Image, kernel, input and output channels, threads.
+        for (input, kernel, [channels, outputs], threads, expected) in [
+            ([5, 6, 7], [3, 3, 3], [3, 4], 1, true),
+            ([5, 6, 7], [3, 3, 3], [3, 4], 2, false),
+            ([3, 20, 20], [3, 3, 3], [16, 32], 2, true),
+            // 64 MiB of copies.
+            ([8, 1200, 1200], [3, 3, 3], [1, 1], 1, true),
+            ([8, 1200, 1200], [3, 3, 3], [2, 1], 1, false),
+        ] {
+            let geometry = Geometry {
+                output: input.to_vec(),
+                input: input.to_vec(),
+                kernel: kernel.to_vec(),
+                strides: vec![1; 3],
+                dilations: vec![1; 3],
+                pads_begin: vec![1; 3],
+                pads_end: vec![1; 3],
+            };
+            let depth = channels * kernel.iter().product::<usize>();
+            let weight = vec![0.0; outputs * depth];
+            let pool = Pool::new(1);
+            let panels = Panels::new(&weight, panel_rows(), 1, outputs, depth, (&pool).into());
+            let plan = VolumePlan::new(&geometry, &panels, channels, threads, false);
+            assert_eq!(plan.is_some(), expected, "{input:?} of {channels} channels, {threads} threads");
+        }
     }
 }

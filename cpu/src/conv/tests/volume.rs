@@ -1,7 +1,8 @@
 //! Convolutions over three axes: those of a constant weight, which are convolutions of slices, against products of patches.
 
 use crate::graph::Attribute;
-use crate::testing::{elements, ramp, run_constant, t};
+use crate::testing::{elements, ramp, run_on, t};
+use crate::threads::Pool;
 
 #[test]
 fn slices_make_what_patches_make() {
@@ -19,6 +20,8 @@ fn slices_make_what_patches_make() {
         // Slices of the output that read nothing.
         [&[1, 3, 4, 5, 30], &[8, 3, 1, 3, 3], &[2, 1, 1, 3, 1, 1], &[1; 3], &[1; 3]],
         [&[1, 3, 1, 1, 1], &[2, 3, 3, 3, 3], &[1; 6], &[1; 3], &[1; 3]],
+        // On two threads, which have enough to do in each slice.
+        [&[1, 16, 3, 20, 20], &[32, 16, 3, 3, 3], &[1; 6], &[1; 3], &[1; 3]],
         // Many channels, whose strips are copied.
         [&[1, 40, 3, 15, 15], &[36, 40, 3, 3, 3], &[1; 6], &[1; 3], &[1; 3]],
     ];
@@ -29,7 +32,8 @@ fn slices_make_what_patches_make() {
         let inputs = [input(x), input(w), input(&w[..1])];
         let run = |domain: &str, name: &str, inputs: &[_], constants: &[usize]| {
             let opset = if domain.is_empty() { 22 } else { 1 };
-            let out = run_constant(domain, name, opset, &lists, inputs, constants, 1).unwrap();
+            let pool = Pool::new(if w[0] == 32 { 2 } else { 1 });
+            let out = run_on(&pool, domain, name, opset, &lists, inputs, constants, 1).unwrap();
             elements::<f32>(&out[0])
         };
         let (shape, want) = run("", "Conv", &inputs, &[]);

@@ -279,11 +279,17 @@ impl<const BITS: usize> Loop for Columns<'_, BITS> {
 
     #[inline(always)]
     fn run(self) {
-        // A number of lanes that the compiler knows makes whole vectors of them.
+        // A number of lanes that the compiler knows makes whole vectors of them. Of the last rows there may be any number.
         match self.lanes.len() {
             ROWS => self.lanes::<ROWS>(),
             8 => self.lanes::<8>(),
-            _ => self.some_lanes(),
+            count => {
+                let Columns { panel, depths, first, lanes, width, out } = self;
+                for i in 0..count {
+                    let (depths, lanes) = (depths.clone(), lanes.start + i..lanes.start + i + 1);
+                    Columns::<BITS> { panel, depths, first, lanes, width, out: &mut out[i..] }.lanes::<1>();
+                }
+            }
         }
     }
 }
@@ -310,29 +316,6 @@ impl<const BITS: usize> Columns<'_, BITS> {
                     numbers[i] = ((words[i] >> shift & mask) as i32 as f32 - zeros[i]) * scales[i];
                 }
                 out[(depth - depths.start) * width..][..N].copy_from_slice(&numbers);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn some_lanes(self) {
-        let Columns { panel, depths, first, lanes, width, out } = self;
-        let each = 32 / BITS;
-        let mask = ((1u64 << BITS) - 1) as u32;
-        let mut room = [0.0; ROWS];
-        let (zeros, step) = panel.zeros(&mut room);
-        for start in depths.clone().step_by(each) {
-            let words = &panel.words[start / each * ROWS..][..ROWS];
-            let block = start / panel.op.block - first;
-            let (scales, zeros) = (&panel.scales[block * ROWS..][..ROWS], &zeros[block * step..][..ROWS]);
-            for depth in start..(start + each).min(depths.end) {
-                let shift = field(depth - start, BITS) * BITS;
-                let mut numbers: Row<f32> = [0.0; ROWS];
-                for i in 0..ROWS {
-                    numbers[i] = ((words[i] >> shift & mask) as i32 as f32 - zeros[i]) * scales[i];
-                }
-                let out = &mut out[(depth - depths.start) * width..][..lanes.len()];
-                out.copy_from_slice(&numbers[lanes.clone()]);
             }
         }
     }
