@@ -4,8 +4,8 @@
 // 16 bytes, four of each line before the first is used, and the next four are on their way then. The rows of A lie in
 // workgroup memory, which is filled while the first lines are on their way. A workgroup goes on with other lines until
 // none are left, so that its loads never pause. Where lines are constants the first are on their way before the kernel
-// before this one has ended, and where no others are
-// left to load, the next kernel is let start then. Bound: the bytes of the lines over the memory's bandwidth.
+// before this one has ended, and where no others are left to load, the next kernel is let start then. Bound: the bytes of
+// the lines over the memory's bandwidth.
 #pragma once
 #include "gemv_rows.h"
 #include "gemv_wide.h"
