@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_last_kernel_wrote_is_unsettled() {
+    fn what_was_written_since_the_last_kernel_that_waits_first_is_unsettled() {
         let mut unsettled = Unsettled::default();
         assert!(unsettled.has(7), "before the first kernel");
         for (wrote, settles, expected) in [
