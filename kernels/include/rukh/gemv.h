@@ -203,7 +203,7 @@ template <class T> struct GemvLoads {
   }
   template <u32 J> DEVICE void load_line(Unit (&to)[GEMV_AHEAD], u64 from, u32 i, u32 end) {
     if constexpr (J < GEMV_AHEAD) {
-      to[J] = load_unit_if<J * WAVE * 16>(from, i + J * WAVE * V < end);
+      to[J] = load_once_if<J * WAVE * 16>(from, i + J * WAVE * V < end);
       load_line<J + 1>(to, from, i, end);
     }
   }

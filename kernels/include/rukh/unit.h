@@ -16,6 +16,33 @@ template <u32 FURTHER> DEVICE Unit load_unit_if(u64 address, bool inside) {
   return Unit{x, y, z, w};
 }
 #endif
+// Of weights that a launch reads once (sm_90): they are the first to leave the second cache, so that the code of kernels, their
+// parameters and what other launches give stay there, and the processor's own cache does not keep them.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+DEVICE u64 leaves_first() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+DEVICE Unit load_once(u64 address) {
+  u32 x, y, z, w;
+  asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
+               : "l"(address), "l"(leaves_first()));
+  return Unit{x, y, z, w};
+}
+template <u32 FURTHER> DEVICE Unit load_once_if(u64 address, bool inside) {
+  u32 x, y, z, w;
+  asm volatile("{ .reg .pred %%p; setp.ne.u32 %%p, %6, 0;"
+               "@%%p ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %7; }"
+               : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
+               : "l"(address), "n"(FURTHER), "r"((u32)inside), "l"(leaves_first())
+               : "memory");
+  return Unit{x, y, z, w};
+}
+#else
+DEVICE Unit load_once(u64 address) { return load_unit(address); }
+#endif
 // What may be read before `wait_for_kernels_before` (device.h): the processor's own cache may have it as it was before.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 DEVICE Unit load_settled_unit(u64 address) {

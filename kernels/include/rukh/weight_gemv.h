@@ -85,7 +85,7 @@ template <class T, u32 BITS> struct WeightLoads {
     for (u32 c = 0; c < WEIGHT_COLUMNS; c++) {
       u32 at = first + c % (WEIGHT_COLUMNS / 2) + c / (WEIGHT_COLUMNS / 2) * o.g.distance;
       at = at < last ? at : last;
-      line[c] = load_unit(apart(numbers, at, w.line_bytes));
+      line[c] = load_once(apart(numbers, at, w.line_bytes));
       scale[c] = load_raw<T>(apart(scales, at, w.blocks * (u32)sizeof(T)), 0);
       if (w.zeros) zero[c] = *(const GLOBAL u8 *)apart(zeros, at, w.zero_bytes);
     }

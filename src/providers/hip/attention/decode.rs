@@ -162,11 +162,11 @@ impl Problem {
         let fitting = way.resident * unit.compute_units / heads;
         let splits = fitting.min(self.k.rows.div_ceil(way.keys_at_once)).min(way.most_splits);
         let clustered = way.clustered.and_then(|name| {
-            let whole = (splits / CLUSTER).max(1) * CLUSTER;
-            // Workgroups of a cluster are in one group of 16 processors or more.
-            let fits = heads * whole <= unit.compute_units / 16 * 16 * way.resident;
             // Along few keys no more than a cluster has work; along many fewer parts take longer.
             let few = self.k.rows <= CLUSTER * FEW_STEPS * way.keys_at_once;
+            let whole = if few { CLUSTER } else { (splits / CLUSTER).max(1) * CLUSTER };
+            // Workgroups of a cluster are in one group of 16 processors or more.
+            let fits = heads * whole <= unit.compute_units / 16 * 16 * way.resident;
             (splits > 1 && fits && (few || whole * 8 >= splits * 7)).then_some((name, whole))
         });
         let (name, splits) = clustered.unwrap_or((way.kernel.name, splits));
