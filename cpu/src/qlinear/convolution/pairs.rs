@@ -4,8 +4,10 @@
 //! with all weights.
 
 mod job;
+mod winograd;
 
 use self::job::{Job, Write};
+use self::winograd::{Tiling, WinogradRows};
 use super::known_zeros;
 use crate::conv::PatchTable;
 use crate::gemm::pairs::{self, PanelRests};
@@ -53,11 +55,14 @@ pub(crate) struct PairRows {
     m: usize,
     /// Dot groups of a row.
     depth: usize,
+    /// For images with enough tiles.
+    winograd: Option<WinogradRows>,
 }
 
 /// What depends on shapes.
 pub(crate) struct Plan {
     table: PatchTable,
+    tiling: Option<Tiling>,
     /// Dot groups of the channels of a group.
     dot_groups: usize,
     channels: usize,
@@ -116,19 +121,38 @@ impl PairRows {
         let is_cut = (0..strips).all(|i| rests.of(i).is_some());
         let zero = |row: usize| i32::from((zeros[row % zeros.len()] ^ flip) as i8);
         let zeros = if is_shifted { (0..rows).map(zero).collect() } else { Vec::new() };
+        let groups = op.group;
         let ones = |i: usize| {
             let there = (channels - i / volume * 4).min(4);
             u32::from_le_bytes([0, 1, 2, 3].map(|j| u8::from(j < there)))
         };
         let ones = if is_shifted { (0..depth).map(ones).collect() } else { Vec::new() };
-        let (groups, volume) = (op.group, channels * volume);
-        Ok(Some(PairRows { dot_groups, rests, is_cut, sums, zeros, ones, volume, groups, m, depth }))
+        let plain = |list: &[i64]| list.iter().all(|&x| x == 1);
+        let (window, square) = (&op.window, shape[2..] == [3, 3]);
+        let winograd =
+            square && groups == 1 && !is_shifted && plain(&window.strides) && plain(&window.dilations);
+        let winograd = winograd.then(|| WinogradRows::new(weight, flip, [m, channels], packing)).flatten();
+        let volume = channels * volume;
+        Ok(Some(PairRows {
+            winograd,
+            dot_groups,
+            rests,
+            is_cut,
+            sums,
+            zeros,
+            ones,
+            volume,
+            groups,
+            m,
+            depth,
+        }))
     }
 
     pub(crate) fn plan(&self, g: &Geometry, channels: usize) -> Plan {
         let ones = |of: &[usize]| of.iter().all(|&x| x == 1);
         let in_place = g.input == g.output && ones(&g.kernel) && ones(&g.strides);
-        Plan { table: PatchTable::new(g), dot_groups: channels.div_ceil(4), channels, in_place }
+        let tiling = self.winograd.as_ref().and_then(|_| Tiling::new(g));
+        Plan { table: PatchTable::new(g), tiling, dot_groups: channels.div_ceil(4), channels, in_place }
     }
 
     /// Bytes of scratch: planes with what vectors read beyond them, and what sums begin with and are multiplied with.

@@ -12,7 +12,7 @@ use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
 
 /// Takes the sums of a row at some positions.
-pub(super) type Write<'a> = dyn Fn(usize, Range<usize>, &[i32]) + Sync + 'a;
+pub(super) type Write<'a> = dyn Fn(usize, Range<usize>, &mut [i32]) + Sync + 'a;
 
 /// The convolution of an image.
 pub(super) struct Job<'a> {
@@ -52,6 +52,13 @@ impl Job<'_> {
     /// Gives sums to `write`: row, positions, sums.
     pub(super) fn multiply(&self, cx: &KernelContext<'_>, planes: &[u32], write: &Write<'_>) {
         let &PairRows { groups, m, depth, .. } = self.rows;
+        if let (Some(rows), Some(tiling)) = (&self.rows.winograd, &self.plan.tiling) {
+            let planes = (planes, u32::from_le_bytes([self.zero; 4]));
+            return rows.multiply(cx.pool, tiling, planes, &|row, columns, sums| {
+                widest(Begin { sums, first: self.first[row] });
+                write(row, columns, sums);
+            });
+        }
         let (strips, threads) = (m.div_ceil(ROWS), cx.pool.threads());
         // An odd number of widths: lines that are a power of two apart would share places in the caches.
         // Pairs of what is gathered lie beside it.
@@ -59,18 +66,20 @@ impl Job<'_> {
         let widths = (CACHED / (words * pairs::WIDTH)).clamp(BLOCK.0, BLOCK.1);
         let most = (widths - (widths + 1) % 2) * pairs::WIDTH;
         let wanted = (m * depth * 4 * self.columns / GRAIN).clamp(1, 2 * threads);
-        let blocks = self.columns.div_ceil(most).max(if threads > 1 { wanted.div_ceil(groups) } else { 1 });
-        let block = self.columns.div_ceil(blocks).next_multiple_of(pairs::WIDTH);
-        let blocks = self.columns.div_ceil(block);
+        // Blocks are whole vectors. Those of few would differ too much: threads have parts of the strips then, which is also
+        // less of a large weight to read for each.
+        let widths = self.columns.div_ceil(pairs::WIDTH);
+        let shares = if threads > 1 { wanted.div_ceil(groups).min(widths / BLOCK.0) } else { 1 };
+        let blocks = self.columns.div_ceil(most).max(shares);
         let parts = wanted.div_ceil(groups * blocks).clamp(1, strips);
-        let work = m * depth * 4 * block / parts;
+        let work = m * depth * 4 * self.columns / (blocks * parts);
         cx.pool.split(groups * blocks * parts, GRAIN.div_ceil(work.max(1)), |range| {
             for i in range.take_while(|_| !cx.pool.cancelled()) {
                 let (group, i) = (i / (blocks * parts), i % (blocks * parts));
-                let (at, part) = (i / parts * block, i % parts);
-                let columns = at..(at + block).min(self.columns);
+                let (block, part) = (i / parts, i % parts);
+                let start = |block: usize| (widths * block / blocks * pairs::WIDTH).min(self.columns);
                 let strips = strips * part / parts..strips * (part + 1) / parts;
-                self.block(planes, group, strips, columns, write);
+                self.block(planes, group, strips, start(block)..start(block + 1), write);
             }
         });
     }

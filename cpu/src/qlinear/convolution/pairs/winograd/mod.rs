@@ -1,0 +1,322 @@
+//! Convolutions with kernels of 3 × 3 and stride 1 by Winograd's minimal filtering, exactly: for 2 × 2 outputs of a channel
+//! 16 multiplications instead of 36. Source: see `conv::winograd`.
+//!
+//! Transformed bytes (up to 4 · 255) and weights (times four, up to 9 · 128) are integers of 16 bits, and products are summed
+//! as pairs. Sums of transformed numbers wrap; four times an output fits into 32 bits, so that it is right in the end.
+
+mod transform;
+
+use std::ops::Range;
+
+use super::ROWS;
+use super::job::Write;
+use crate::gemm::pairs::{self, Tile};
+use crate::loops::packed_weights::Weights;
+use crate::loops::packing::Packing;
+use crate::loops::parallel::split_mut;
+use crate::loops::scratch::with_scratch;
+use crate::ops::window::Geometry;
+use crate::threads::Pool;
+
+/// Elements of a transformed tile.
+const ELEMENTS: usize = 16;
+/// Input and output channels from which on transforms take less time than products save, and input channels of which four
+/// times the sums still fit.
+const CHANNELS: Range<usize> = 32..1025;
+/// Tiles from which on vectors are filled well enough.
+const FEWEST: usize = 12;
+/// Words of transformed tiles that stay in a processor's own cache while strips go by.
+const CACHED: usize = 112 * 1024;
+/// Strips that a panel of transformed tiles meets one after the other, while it is in the first cache.
+const TOGETHER: usize = 4;
+/// Tiles of a block from which on threads have blocks of their own, in place of parts of the weight.
+const SHARE: usize = 64;
+/// Multiplications worth handing to another thread: about 10 µs of work.
+const GRAIN: usize = 1 << 19;
+
+/// A transformed weight: strips of `[ELEMENTS, pairs, ROWS]` pairs of 16 bits.
+pub(super) struct WinogradRows {
+    words: Weights<u32>,
+    rows: usize,
+    /// Pairs of channels: the two of each dot group, as `pairs::widen` makes them.
+    pairs: usize,
+}
+
+/// What depends on shapes.
+pub(super) struct Tiling {
+    /// Rows and columns of tiles, of outputs, of the image, and of padding before it.
+    tiles: [usize; 2],
+    output: [usize; 2],
+    image: [usize; 2],
+    pads: [usize; 2],
+}
+
+impl Tiling {
+    /// `None` where other ways are as fast.
+    pub(super) fn new(g: &Geometry) -> Option<Self> {
+        let two = |list: &[usize]| Some([*list.first()?, *list.get(1)?]);
+        let (output, image, pads) = (two(&g.output)?, two(&g.input)?, two(&g.pads_begin)?);
+        let tiles = output.map(|n| n.div_ceil(2));
+        let pays_off = tiles[0] * tiles[1] >= FEWEST && !image.contains(&0);
+        pays_off.then_some(Tiling { tiles, output, image, pads })
+    }
+}
+
+impl WinogradRows {
+    /// Of signed bytes with the sign bit flipped by `flip`. `None` for too few channels, or too many.
+    pub(super) fn new(
+        weight: &[u8],
+        flip: u8,
+        [m, channels]: [usize; 2],
+        packing: Packing<'_>,
+    ) -> Option<Self> {
+        if !CHANNELS.contains(&channels) || m < CHANNELS.start {
+            return None;
+        }
+        let pairs = 2 * channels.div_ceil(4);
+        let size = ELEMENTS * pairs * ROWS;
+        let words = packing.filled(m.div_ceil(ROWS) * size, |words| {
+            split_mut(packing.pool, words, size, (1 << 14) / size + 1, |range, out| {
+                for (strip, out) in range.zip(out.chunks_exact_mut(size)) {
+                    for (row, r) in (strip * ROWS..m).zip(0..ROWS) {
+                        let kernels = weight[row * channels * 9..][..channels * 9].as_chunks::<9>().0;
+                        for (c, kernel) in kernels.iter().enumerate() {
+                            let pair = c / 4 * 2 + c % 2;
+                            let elements =
+                                transform_kernel(kernel.map(|byte| i16::from((byte ^ flip) as i8)));
+                            for (e, x) in elements.into_iter().enumerate() {
+                                out[(e * pairs + pair) * ROWS + r] |= u32::from(x as u16) << (c % 4 / 2 * 16);
+                            }
+                        }
+                    }
+                }
+            });
+        });
+        Some(WinogradRows { words, rows: m, pairs })
+    }
+
+    /// Gives the sums of an image, in planes of dot groups, to `write`; `border` is what lies around it.
+    pub(super) fn multiply(
+        &self,
+        pool: &Pool,
+        tiling: &Tiling,
+        (planes, border): (&[u32], u32),
+        write: &Write<'_>,
+    ) {
+        let ([lines, across], strips) = (tiling.tiles, self.rows.div_ceil(ROWS));
+        let threads = pool.threads();
+        let of_line = ELEMENTS * self.pairs * across;
+        let blocks = lines.div_ceil((CACHED / of_line).max(1));
+        let shares = (lines * across / SHARE).min(threads);
+        let blocks = blocks.max(shares).next_multiple_of(shares.max(1)).min(lines);
+        // Each part transforms the block by itself.
+        let parts = if blocks.is_multiple_of(threads) { 1 } else { threads.min(strips) };
+        let work = lines * of_line * 2 * self.rows / (blocks * parts);
+        pool.split(blocks * parts, GRAIN.div_ceil(work.max(1)), |range| {
+            for i in range.take_while(|_| !pool.cancelled()) {
+                let (block, part) = (i / parts, i % parts);
+                let lines = lines * block / blocks..lines * (block + 1) / blocks;
+                let strips = strips * part / parts..strips * (part + 1) / parts;
+                self.block(tiling, (planes, border), lines, strips, write);
+            }
+        });
+    }
+
+    /// Some lines of tiles, some output channels.
+    fn block(
+        &self,
+        tiling: &Tiling,
+        (planes, border): (&[u32], u32),
+        lines: Range<usize>,
+        strips: Range<usize>,
+        write: &Write<'_>,
+    ) {
+        let (pairs, [_, across]) = (self.pairs, tiling.tiles);
+        let count = lines.len() * across;
+        let panels = count.div_ceil(pairs::WIDTH);
+        // Vectors may begin at the last tile.
+        let pitch = panels * pairs::WIDTH + transform::LANES;
+        let width = transform::line_len(across);
+        let panel = pairs * pairs::WIDTH;
+        let of_strip = ELEMENTS * ROWS * pitch;
+        let (output, plane) = (tiling.output, tiling.image[0] * tiling.image[1]);
+        let positions = 2 * lines.start * output[1]..(2 * lines.end).min(output[0]) * output[1];
+        let lengths = [
+            4 * width,
+            2 * ELEMENTS * pitch,
+            ELEMENTS * panels * panel,
+            TOGETHER * of_strip,
+            positions.len(),
+        ];
+        with_scratch(lengths, |[rows, linear, transformed, sums, outputs]: [&mut [u32]; 5]| {
+            for (quad, image) in planes.chunks_exact(plane).enumerate().take(pairs / 2) {
+                for line in lines.clone() {
+                    tiling.read(image, line, border, rows);
+                    transform::inputs(rows, across, &mut linear[(line - lines.start) * across..], pitch);
+                }
+                for (i, elements) in linear.chunks_exact(pitch).enumerate() {
+                    let (half, element) = (i / ELEMENTS, i % ELEMENTS);
+                    let to = &mut transformed[element * panels * panel + (2 * quad + half) * pairs::WIDTH..];
+                    for (words, to) in elements.chunks_exact(pairs::WIDTH).zip(to.chunks_mut(panel)) {
+                        to[..pairs::WIDTH].copy_from_slice(words);
+                    }
+                }
+            }
+            let sums: &mut [i32] = bytemuck::cast_slice_mut(sums);
+            let outputs: &mut [i32] = bytemuck::cast_slice_mut(outputs);
+            for first in strips.clone().step_by(TOGETHER) {
+                let strips = first..(first + TOGETHER).min(strips.end);
+                for i in 0..ELEMENTS * panels {
+                    let (element, at) = (i / panels, i % panels * pairs::WIDTH);
+                    let right = &transformed[i * panel..][..panel];
+                    for strip in strips.clone() {
+                        let left = &self.words[(strip * ELEMENTS + element) * pairs * ROWS..][..pairs * ROWS];
+                        let sums = &mut sums[(strip - first) * of_strip + element * ROWS * pitch + at..];
+                        assert!(sums.len() >= (ROWS - 1) * pitch + pairs::WIDTH);
+                        let tile = Tile {
+                            out: sums.as_mut_ptr(),
+                            columns: pitch,
+                            left: left.as_ptr(),
+                            row: 1,
+                            step: ROWS,
+                            right: right.as_ptr(),
+                            pitch: pairs::WIDTH,
+                            depth: pairs,
+                        };
+                        // SAFETY: a weight is packed where there are the instructions; both operands have `pairs` lines,
+                        // and there is room for sums by the assertion.
+                        unsafe { tile.compute_wide::<ROWS>((count - at).min(pairs::WIDTH), panel) };
+                    }
+                }
+                for row in first * ROWS..(strips.end * ROWS).min(self.rows) {
+                    let sums = &sums[(row / ROWS - first) * of_strip + row % ROWS * pitch..];
+                    for line in lines.clone() {
+                        let at = (line - lines.start) * across;
+                        let to = &mut outputs[2 * (line - lines.start) * output[1]..];
+                        transform::outputs(&sums[at..], ROWS * pitch, across, output[1], to);
+                    }
+                    write(row, positions.clone(), outputs);
+                }
+            }
+        });
+    }
+}
+
+impl Tiling {
+    /// Four lines of dot groups that a line of tiles reads, with what is around the image.
+    fn read(&self, image: &[u32], line: usize, border: u32, out: &mut [u32]) {
+        let ([height, across], [above, before]) = (self.image, self.pads);
+        let width = out.len() / 4;
+        for (i, out) in out.chunks_exact_mut(width).enumerate() {
+            let Some(from) = (2 * line + i).checked_sub(above).filter(|&row| row < height) else {
+                out.fill(border);
+                continue;
+            };
+            let from = &image[from * across..][..across];
+            let start = before.min(width);
+            let end = (before + across).min(width);
+            out[..start].fill(border);
+            out[start..end].copy_from_slice(&from[..end - start]);
+            out[end..].fill(border);
+        }
+    }
+}
+
+/// Four times `G · kernel · Gᵀ`.
+fn transform_kernel(kernel: [i16; 9]) -> [i16; ELEMENTS] {
+    let line = |[a, b, c]: [i16; 3]| [2 * a, a + b + c, a - b + c, 2 * c];
+    let columns = [0, 1, 2].map(|j| line([kernel[j], kernel[3 + j], kernel[6 + j]]));
+    let mut out = [0; ELEMENTS];
+    for (i, out) in out.chunks_exact_mut(4).enumerate() {
+        out.copy_from_slice(&line([0, 1, 2].map(|j: usize| columns[j][i])));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::ops::window::{Padding, Window};
+
+    /// Against the definition: odd sizes, padding, channels and rows that fill no dot group or strip, several blocks and parts.
+    #[test]
+    fn sums_are_exact() {
+        if !pairs::available() {
+            return;
+        }
+        let cases = [
+            (1, [32, 32], [8, 8], [1, 1, 1, 1]),
+            (1, [35, 33], [9, 11], [0, 0, 0, 0]),
+            (2, [64, 37], [13, 30], [1, 0, 1, 2]),
+            (3, [37, 64], [7, 7], [1, 1, 1, 1]),
+            (2, [33, 32], [57, 20], [2, 2, 2, 2]),
+        ];
+        for (threads, [m, channels], [height, across], pads) in cases {
+            let window = Window {
+                kernel: vec![],
+                strides: vec![],
+                dilations: vec![],
+                padding: Padding::Explicit(pads.to_vec()),
+                ceil: false,
+            };
+            let g = window.geometry(&[height, across], &[3, 3]).unwrap();
+            let byte = |i: usize| match i * 7919 % 1009 {
+                i if i % 5 < 3 => [0u8, 255, 128, 127][i % 4],
+                i => i as u8,
+            };
+            let weight: Vec<u8> = (0..m * channels * 9).map(|i| byte(i + 3)).collect();
+            let image = |c: usize, y: usize, x: usize| byte((c * height + y) * across + x);
+            let border = 77;
+            let planes: Vec<u32> = (0..channels.div_ceil(4) * height * across)
+                .map(|i| {
+                    let (quad, y, x) = (i / (height * across), i / across % height, i % across);
+                    let channel = |j: usize| (quad * 4 + j).min(channels - 1);
+                    u32::from_le_bytes([0, 1, 2, 3].map(|j| image(channel(j), y, x)))
+                })
+                .collect();
+            for flip in [0, 128] {
+                let pool = Pool::new(threads);
+                let rows = WinogradRows::new(&weight, flip, [m, channels], (&pool).into()).unwrap();
+                let columns = g.output[0] * g.output[1];
+                let sums = Mutex::new(vec![i32::MIN; m * columns]);
+                let tiling = Tiling::new(&g).unwrap();
+                rows.multiply(
+                    &pool,
+                    &tiling,
+                    (&planes, u32::from_le_bytes([border; 4])),
+                    &|row, range, part| {
+                        let range = row * columns + range.start..row * columns + range.end;
+                        sums.lock().unwrap()[range].copy_from_slice(part);
+                    },
+                );
+                let sums = sums.into_inner().unwrap();
+                for (i, &sum) in sums.iter().enumerate() {
+                    let (row, y, x) = (i / columns, i % columns / g.output[1], i % g.output[1]);
+                    let mut want = 0;
+                    for (c, tap) in (0..channels).flat_map(|c| (0..9).map(move |tap| (c, tap))) {
+                        let inside = |at: usize, pad: i64, size: usize| {
+                            at.checked_sub(pad as usize).filter(|&at| at < size)
+                        };
+                        let place =
+                            inside(y + tap / 3, pads[0], height).zip(inside(x + tap % 3, pads[1], across));
+                        let number = place.map_or(border, |(y, x)| image(c, y, x));
+                        let weight = (weight[(row * channels + c) * 9 + tap] ^ flip) as i8;
+                        want += i32::from(number) * i32::from(weight);
+                    }
+                    assert_eq!(sum, want, "{threads} {m} × {channels}, {height} × {across}: {row} {y} {x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn few_channels_and_tiles_go_another_way() {
+        let pool = Pool::new(1);
+        for [m, channels] in [[31, 64], [64, 31], [32, 1025]] {
+            let weight = vec![0; m * channels * 9];
+            assert!(WinogradRows::new(&weight, 0, [m, channels], (&pool).into()).is_none());
+        }
+    }
+}
