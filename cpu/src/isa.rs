@@ -3,6 +3,8 @@
 //!
 //! A crate chooses for itself and is not limited: `rten-gemm`, for products of floats neither of which is a constant.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::LazyLock;
 use std::sync::OnceLock;
 
 #[cfg(target_arch = "x86_64")]
@@ -54,6 +56,13 @@ fn parse(name: &str) -> Option<Level> {
     LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
 }
 
+/// What kernels may use of these instructions. Asked once, as loops over short rows are many.
+#[cfg(target_arch = "x86_64")]
+static AVX512: LazyLock<Option<Avx512Isa>> =
+    LazyLock::new(|| Avx512Isa::new().filter(|_| limit() >= Level::Avx512));
+#[cfg(target_arch = "x86_64")]
+static AVX2: LazyLock<Option<Avx2Isa>> = LazyLock::new(|| Avx2Isa::new().filter(|_| limit() >= Level::Avx2));
+
 /// A vectorised operation, run with the widest vectors of this machine that are allowed.
 pub(super) trait Dispatch: SimdOp + Sized {
     /// As `SimdOp::dispatch`, which knows no limit: the operation is compiled once for each instruction set.
@@ -64,9 +73,7 @@ pub(super) trait Dispatch: SimdOp + Sized {
         fn with_avx512<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
             op.eval(isa)
         }
-        if limit() >= Level::Avx512
-            && let Some(isa) = Avx512Isa::new()
-        {
+        if let Some(isa) = *AVX512 {
             // SAFETY: there is such a value only where the processor has these instructions.
             return unsafe { with_avx512(isa, self) };
         }
@@ -80,9 +87,7 @@ pub(super) trait Dispatch: SimdOp + Sized {
         fn with_avx2<Op: SimdOp>(isa: impl Isa, op: Op) -> Op::Output {
             op.eval(isa)
         }
-        if limit() >= Level::Avx2
-            && let Some(isa) = Avx2Isa::new()
-        {
+        if let Some(isa) = *AVX2 {
             // SAFETY: as in `widest`.
             return unsafe { with_avx2(isa, self) };
         }

@@ -29,6 +29,9 @@ use crate::loops::vector::RoughGelu;
 use crate::ops::activation::Activation;
 use crate::tensor::{Element, bf16, f16};
 
+/// Rows that a bias is added to at a time.
+const ROWS: usize = 8;
+
 /// Takes the rows of a product's sums from memory. See the contract above.
 pub(crate) trait Epilogue<S>: Sync {
     /// Memory of these whole rows, contiguous, to compute in place. What is computed there is handed
@@ -43,6 +46,13 @@ pub(crate) trait Epilogue<S>: Sync {
 
     /// Takes columns `start..start + sums.len()` of one row, computed outside of `rows`.
     fn write(&self, batch: usize, row: usize, start: usize, sums: &mut [S]);
+
+    /// The same of some rows from `row` on: of each so many columns, one row behind the other.
+    fn write_rows(&self, batch: usize, row: usize, (start, columns): (usize, usize), sums: &mut [S]) {
+        for (row, sums) in (row..).zip(sums.chunks_exact_mut(columns)) {
+            self.write(batch, row, start, sums);
+        }
+    }
 
     /// Whether `apply_in_place` changes rows; else it need not be called.
     fn applies_in_place(&self) -> bool {
@@ -216,6 +226,20 @@ impl<'a, O: Store> FusedEpilogue<'a, O> {
         }
         O::activate(self.activation, values);
     }
+
+    /// The terms of these columns, the same ones for each row, where nothing but these is added to what is computed in the
+    /// stored type.
+    fn bias(&self, batch: usize, columns: Range<usize>) -> Option<&[O::Compute]> {
+        match &self.addends {
+            [Some(addend), None] if self.alpha == 1.0 && addend.scale == 1.0 => {
+                let Addend { data, offsets, row_stride, column_stride, .. } = *addend;
+                let start = offsets.at(batch) + columns.start;
+                let repeats = (row_stride, column_stride) == (0, 1);
+                O::same(data.get(start..start + columns.len()).filter(|_| repeats)?)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Adds multiples of stored numbers.
@@ -267,6 +291,34 @@ impl<C: Compute, O: Store<Compute = C>> Loop for Add<'_, C, O> {
     }
 }
 
+/// Writes sums, each plus its column's term, to rows that begin `stride` elements from one another.
+struct AddTo<'a, O: Store> {
+    sums: &'a [O::Compute],
+    terms: &'a [O::Compute],
+    out: &'a Parts<'a, O>,
+    start: usize,
+    stride: usize,
+}
+
+impl<O: Store> Loop for AddTo<'_, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let AddTo { sums, terms, out, start, stride } = self;
+        for (i, sums) in sums.chunks_exact(terms.len()).enumerate() {
+            let at = start + i * stride;
+            // SAFETY: a product writes each element of its result once, so nobody else has this part.
+            let out = unsafe { out.get(at..at + terms.len()) };
+            if let Some(out) = O::same_mut(out) {
+                for ((y, &x), &term) in out.iter_mut().zip(sums).zip(terms) {
+                    *y = x.sum(term);
+                }
+            }
+        }
+    }
+}
+
 impl<O: Store> Epilogue<O::Compute> for FusedEpilogue<'_, O> {
     unsafe fn rows(&self, batch: usize, rows: Range<usize>) -> Option<&mut [O::Compute]> {
         if !O::SAME {
@@ -283,6 +335,35 @@ impl<O: Store> Epilogue<O::Compute> for FusedEpilogue<'_, O> {
         // SAFETY: a product writes each element of its result once, so nobody else has this part.
         let out = unsafe { self.out.get(at..at + values.len()) };
         O::store_all(values, out);
+    }
+
+    /// With a bias alone, what is read from the tile goes to the result at once.
+    fn write_rows(
+        &self,
+        batch: usize,
+        row: usize,
+        (start, columns): (usize, usize),
+        sums: &mut [O::Compute],
+    ) {
+        let Some(terms) = self.bias(batch, start..start + columns).filter(|terms| !terms.is_empty()) else {
+            let rows = (row..).zip(sums.chunks_exact_mut(columns));
+            return rows.for_each(|(row, sums)| self.write(batch, row, start, sums));
+        };
+        // So many that an activation finds them in the first cache.
+        for (row, sums) in (row..).step_by(ROWS).zip(sums.chunks(ROWS * columns)) {
+            let at = (batch * self.m + row) * self.n + start;
+            widest(AddTo { sums, terms, out: &self.out, start: at, stride: self.n });
+            if self.activation == Activation::Identity {
+                continue;
+            }
+            for i in 0..sums.len() / columns {
+                // SAFETY: as in `AddTo`.
+                let out = unsafe { self.out.get(at + i * self.n..at + i * self.n + columns) };
+                if let Some(out) = O::same_mut(out) {
+                    O::activate(self.activation, out);
+                }
+            }
+        }
     }
 
     fn applies_in_place(&self) -> bool {

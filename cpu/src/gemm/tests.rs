@@ -209,3 +209,55 @@ fn weights_of_half_types() {
         }
     }
 }
+
+/// Writes rows of a tile at once and one by one, with these addends.
+fn check_rows<O: Store<Compute = C>, C: Compute + num_traits::AsPrimitive<f64>>(
+    from: impl Fn(f64) -> C + Copy,
+    strides: [Option<(usize, usize, f32)>; 2],
+    activation: Activation,
+) {
+    let (batch, m, n) = (2, 23, 70);
+    let terms: Vec<O> = numbers(batch * m * n, 3).iter().map(|&x| O::store(from(x))).collect();
+    let addends = strides.map(|strides| {
+        let (row_stride, column_stride, scale) = strides?;
+        Some(Addend { data: &terms, offsets: Offsets::Stride(5), row_stride, column_stride, scale })
+    });
+    for (rows, columns) in [(0..m, 0..n), (3..20, 16..65), (22..23, 69..70), (4..12, 0..33)] {
+        let sums: Vec<C> = numbers(rows.len() * columns.len(), 4).into_iter().map(from).collect();
+        let written = |at_once: bool| {
+            let mut out = vec![O::store(from(7.0)); batch * m * n];
+            let mut epilogue = FusedEpilogue::new(&mut out, m, n);
+            (epilogue.addends, epilogue.activation) = (addends, activation);
+            let mut sums = sums.clone();
+            if at_once {
+                epilogue.write_rows(1, rows.start, (columns.start, columns.len()), &mut sums);
+            } else {
+                for (row, sums) in rows.clone().zip(sums.chunks_exact_mut(columns.len())) {
+                    epilogue.write(1, row, columns.start, sums);
+                }
+            }
+            out.iter().map(|x| num_traits::AsPrimitive::<f64>::as_(x.load())).collect::<Vec<f64>>()
+        };
+        assert_eq!(written(true), written(false), "{strides:?}, {activation:?}, {rows:?} × {columns:?}");
+    }
+}
+
+#[test]
+fn rows_at_once_are_those_one_by_one() {
+    let bias = Some((0, 1, 1.0));
+    for activation in [Activation::Identity, Activation::Relu, Activation::Gelu { tanh: false }] {
+        for strides in [
+            [None, None],
+            [bias, None],
+            [None, bias],
+            [bias, Some((70, 1, 1.0))],
+            [Some((0, 1, 0.5)), None],
+            [Some((1, 0, 1.0)), None],
+            [Some((70, 1, 1.0)), None],
+        ] {
+            check_rows::<f32, _>(|x| x as f32, strides, activation);
+            check_rows::<f64, _>(|x| x, strides, activation);
+            check_rows::<bf16, _>(|x| x as f32, strides, activation);
+        }
+    }
+}

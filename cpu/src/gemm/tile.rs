@@ -215,9 +215,7 @@ fn compute_tile<C: Compute>(
         }
         None => {
             accumulate(product, batch, rows.clone(), columns.clone(), tile, a_block, b_block);
-            for (row, values) in rows.zip(tile.chunks_exact_mut(columns.len())) {
-                epilogue.write(batch, row, columns.start, values);
-            }
+            epilogue.write_rows(batch, rows.start, (columns.start, columns.len()), tile);
         }
     });
 }
