@@ -81,7 +81,7 @@ impl<Q: Byte> Pairs<'_, Q> {
         let (low, high, zero) = (Q::LOW - to.zero, Q::HIGH - to.zero, to.zero as i32);
         let one = |x: Q, z: Q| {
             let y = f(x.value() - a.zero, z.value() - b.zero);
-            // One instruction each, where `max` and `min` take care of numbers that are none as well.
+            // One instruction each; `max` and `min` take more, for a second operand that is no number.
             let y = if y > low { y } else { low };
             let y = if y < high { y } else { high };
             Q::from_byte((whole(y) + zero) as u8)

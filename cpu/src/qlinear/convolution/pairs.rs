@@ -1,7 +1,7 @@
 //! Convolutions with a constant weight where there are no dot products of four bytes (the processor has none, or the image
 //! has more than two axes): by products of pairs (`gemm::dot::pairs`), weights on the left and dot groups of four neighbouring
 //! channels on the right. The image becomes planes of dot groups; a thread gathers what some positions read, and multiplies it
-//! with all weights.
+//! with all weights. Kernels of 3 × 3 with enough channels and tiles go by Winograd's algorithm (`winograd`).
 
 mod job;
 mod winograd;
@@ -32,6 +32,8 @@ const CACHED: usize = 48 * 1024;
 const RESTS: usize = 4;
 /// Fewest and most vectors' widths of positions of a block.
 const BLOCK: (usize, usize) = (3, 15);
+/// Threads up to which they rather share strips of a weight than positions.
+const MANY: usize = 4;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 20;
 
@@ -151,7 +153,7 @@ impl PairRows {
     pub(crate) fn plan(&self, g: &Geometry, channels: usize) -> Plan {
         let ones = |of: &[usize]| of.iter().all(|&x| x == 1);
         let in_place = g.input == g.output && ones(&g.kernel) && ones(&g.strides);
-        let tiling = self.winograd.as_ref().and_then(|_| Tiling::new(g));
+        let tiling = self.winograd.as_ref().and_then(|rows| Tiling::new(g, rows));
         Plan { table: PatchTable::new(g), tiling, dot_groups: channels.div_ceil(4), channels, in_place }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{BLOCK, CACHED, GRAIN, PairRows, Plan, ROWS};
+use super::{BLOCK, CACHED, GRAIN, MANY, PairRows, Plan, ROWS};
 use crate::conv::Patches;
 use crate::gemm::Source;
 use crate::gemm::pairs::{self, Tile};
@@ -69,7 +69,12 @@ impl Job<'_> {
         // Blocks are whole vectors. Those of few would differ too much: threads have parts of the strips then, which is also
         // less of a large weight to read for each.
         let widths = self.columns.div_ceil(pairs::WIDTH);
-        let shares = if threads > 1 { wanted.div_ceil(groups).min(widths / BLOCK.0) } else { 1 };
+        let shares = match threads {
+            1 => 1,
+            // Measured with two threads. What many would gather once more for each part of the strips costs more.
+            2..=MANY => wanted.div_ceil(groups).min(widths / BLOCK.0),
+            _ => wanted.div_ceil(groups).min(widths),
+        };
         let blocks = self.columns.div_ceil(most).max(shares);
         let parts = wanted.div_ceil(groups * blocks).clamp(1, strips);
         let work = m * depth * 4 * self.columns / (blocks * parts);

@@ -8,8 +8,8 @@ mod transform;
 
 use std::ops::Range;
 
-use super::ROWS;
 use super::job::Write;
+use super::{MANY, ROWS};
 use crate::gemm::pairs::{self, Tile};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
@@ -29,8 +29,10 @@ const FEWEST: usize = 12;
 const CACHED: usize = 112 * 1024;
 /// Strips that a panel of transformed tiles meets one after the other, while it is in the first cache.
 const TOGETHER: usize = 4;
-/// Tiles of a block from which on threads have blocks of their own, in place of parts of the weight.
+/// Tiles of a block from which on threads have blocks of their own, in place of parts of the weight. Measured with two threads;
+/// many would transform a block once more for each part.
 const SHARE: usize = 64;
+const SHARE_OF_MANY: usize = 24;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 19;
 
@@ -53,11 +55,14 @@ pub(super) struct Tiling {
 
 impl Tiling {
     /// `None` where other ways are as fast.
-    pub(super) fn new(g: &Geometry) -> Option<Self> {
+    pub(super) fn new(g: &Geometry, rows: &WinogradRows) -> Option<Self> {
         let two = |list: &[usize]| Some([*list.first()?, *list.get(1)?]);
         let (output, image, pads) = (two(&g.output)?, two(&g.input)?, two(&g.pads_begin)?);
         let tiles = output.map(|n| n.div_ceil(2));
-        let pays_off = tiles[0] * tiles[1] >= FEWEST && !image.contains(&0);
+        // Three of four outputs of a tile are there, and a line of tiles fits.
+        let used = 4 * output[0] * output[1] > 12 * tiles[0] * tiles[1];
+        let fits = rows.of_line(tiles[1]) <= 2 * CACHED;
+        let pays_off = tiles[0] * tiles[1] >= FEWEST && used && fits && !image.contains(&0);
         pays_off.then_some(Tiling { tiles, output, image, pads })
     }
 }
@@ -105,12 +110,12 @@ impl WinogradRows {
     ) {
         let ([lines, across], strips) = (tiling.tiles, self.rows.div_ceil(ROWS));
         let threads = pool.threads();
-        let of_line = ELEMENTS * self.pairs * across;
+        let of_line = self.of_line(across);
         let blocks = lines.div_ceil((CACHED / of_line).max(1));
-        let shares = (lines * across / SHARE).min(threads);
-        let blocks = blocks.max(shares).next_multiple_of(shares.max(1)).min(lines);
+        let shares = lines * across / if threads > MANY { SHARE_OF_MANY } else { SHARE };
+        let blocks = blocks.max(shares.min(threads)).next_multiple_of(shares.clamp(1, threads)).min(lines);
         // Each part transforms the block by itself.
-        let parts = if blocks.is_multiple_of(threads) { 1 } else { threads.min(strips) };
+        let parts = threads.div_ceil(blocks).min(strips);
         let work = lines * of_line * 2 * self.rows / (blocks * parts);
         pool.split(blocks * parts, GRAIN.div_ceil(work.max(1)), |range| {
             for i in range.take_while(|_| !pool.cancelled()) {
@@ -120,6 +125,11 @@ impl WinogradRows {
                 self.block(tiling, (planes, border), lines, strips, write);
             }
         });
+    }
+
+    /// Words of a line of so many transformed tiles.
+    fn of_line(&self, across: usize) -> usize {
+        ELEMENTS * self.pairs * across
     }
 
     /// Some lines of tiles, some output channels.
@@ -240,6 +250,12 @@ mod tests {
     use super::*;
     use crate::ops::window::{Padding, Window};
 
+    fn geometry(image: &[usize], pads: &[i64]) -> Geometry {
+        let padding = Padding::Explicit(pads.to_vec());
+        let window = Window { kernel: vec![], strides: vec![], dilations: vec![], padding, ceil: false };
+        window.geometry(image, &[3, 3]).unwrap()
+    }
+
     /// Against the definition: odd sizes, padding, channels and rows that fill no dot group or strip, several blocks and parts.
     #[test]
     fn sums_are_exact() {
@@ -252,16 +268,11 @@ mod tests {
             (2, [64, 37], [13, 30], [1, 0, 1, 2]),
             (3, [37, 64], [7, 7], [1, 1, 1, 1]),
             (2, [33, 32], [57, 20], [2, 2, 2, 2]),
+            (1, [33, 64], [6, 230], [1, 1, 1, 1]),
+            (5, [49, 64], [7, 230], [0, 1, 1, 0]),
         ];
         for (threads, [m, channels], [height, across], pads) in cases {
-            let window = Window {
-                kernel: vec![],
-                strides: vec![],
-                dilations: vec![],
-                padding: Padding::Explicit(pads.to_vec()),
-                ceil: false,
-            };
-            let g = window.geometry(&[height, across], &[3, 3]).unwrap();
+            let g = geometry(&[height, across], &pads);
             let byte = |i: usize| match i * 7919 % 1009 {
                 i if i % 5 < 3 => [0u8, 255, 128, 127][i % 4],
                 i => i as u8,
@@ -281,7 +292,7 @@ mod tests {
                 let rows = WinogradRows::new(&weight, flip, [m, channels], (&pool).into()).unwrap();
                 let columns = g.output[0] * g.output[1];
                 let sums = Mutex::new(vec![i32::MIN; m * columns]);
-                let tiling = Tiling::new(&g).unwrap();
+                let tiling = Tiling::new(&g, &rows).unwrap();
                 rows.multiply(
                     &pool,
                     &tiling,
@@ -317,6 +328,19 @@ mod tests {
         for [m, channels] in [[31, 64], [64, 31], [32, 1025]] {
             let weight = vec![0; m * channels * 9];
             assert!(WinogradRows::new(&weight, 0, [m, channels], (&pool).into()).is_none());
+        }
+        let rows = WinogradRows::new(&[1; 32 * 64 * 9], 0, [32, 64], (&pool).into()).unwrap();
+        for (image, expected) in [
+            ([7, 7], true),
+            ([6, 8], true),
+            ([6, 6], false),
+            ([1, 200], false),
+            ([3, 200], false),
+            ([9, 800], true),
+            ([9, 1000], false),
+        ] {
+            let g = geometry(&image, &[1; 4]);
+            assert_eq!(Tiling::new(&g, &rows).is_some(), expected, "{image:?}");
         }
     }
 }
