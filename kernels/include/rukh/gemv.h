@@ -198,13 +198,13 @@ template <class T> struct GemvLoads {
     UNROLL
     for (u32 c = 0; c < 2; c++) {
       u64 from = o.p.b + ((u64)o.line_inside(bundle, c) * (u64)o.p.b_column + i) * sizeof(T);
-      load_line<0>(line[c], from, i, o.p.k);
+      load_line<0>(line[c], from, i, o.p.k, line_policy(reads_once(o.g)));
     }
   }
-  template <u32 J> DEVICE void load_line(Unit (&to)[GEMV_AHEAD], u64 from, u32 i, u32 end) {
+  template <u32 J> DEVICE void load_line(Unit (&to)[GEMV_AHEAD], u64 from, u32 i, u32 end, u64 policy) {
     if constexpr (J < GEMV_AHEAD) {
-      to[J] = load_once_if<J * WAVE * 16>(from, i + J * WAVE * V < end);
-      load_line<J + 1>(to, from, i, end);
+      to[J] = load_line_unit_if<J * WAVE * 16>(from, i + J * WAVE * V < end, policy);
+      load_line<J + 1>(to, from, i, end, policy);
     }
   }
 #endif

@@ -32,6 +32,9 @@ static_assert(sizeof(GemvParams) == 96, "the mirror in providers/hip/gemm/gemv.r
 
 constexpr u32 GEMV_WAVES = 4, GEMV_ITEMS = GEMV_WAVES * WAVE, GEMV_AHEAD = 4;
 
+// For `line_policy`: lines are constants, and no other workgroup reads them.
+DEVICE bool reads_once(const GemvParams &g) { return g.early && g.row_blocks == 1; }
+
 // A barrier for what is in workgroup memory: loads from device memory may stay on their way.
 DEVICE void gemv_barrier() {
 #if defined(__AMDGCN__) && __clang_major__ >= 19

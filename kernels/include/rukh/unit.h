@@ -16,32 +16,52 @@ template <u32 FURTHER> DEVICE Unit load_unit_if(u64 address, bool inside) {
   return Unit{x, y, z, w};
 }
 #endif
-// Of weights that a launch reads once (sm_90): they are the first to leave the second cache, so that the code of kernels, their
-// parameters and what other launches give stay there, and the processor's own cache does not keep them.
+// Of lines of a product, with a policy for the second cache on sm_90: constants that a launch reads once are the first to leave it,
+// so that code of kernels, parameters and what other launches give stay there. The processor's own cache does not keep lines.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-DEVICE u64 leaves_first() {
-  u64 policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
+DEVICE u64 line_policy(bool once) {
+  u64 first, normal;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  return once ? first : normal;
 }
-DEVICE Unit load_once(u64 address) {
+DEVICE Unit load_line_unit(u64 address, u64 policy) {
   u32 x, y, z, w;
   asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
                : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
-               : "l"(address), "l"(leaves_first()));
+               : "l"(address), "l"(policy)
+               : "memory");
   return Unit{x, y, z, w};
 }
-template <u32 FURTHER> DEVICE Unit load_once_if(u64 address, bool inside) {
+template <u32 FURTHER> DEVICE Unit load_line_unit_if(u64 address, bool inside, u64 policy) {
   u32 x, y, z, w;
   asm volatile("{ .reg .pred %%p; setp.ne.u32 %%p, %6, 0;"
                "@%%p ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %7; }"
                : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
-               : "l"(address), "n"(FURTHER), "r"((u32)inside), "l"(leaves_first())
+               : "l"(address), "n"(FURTHER), "r"((u32)inside), "l"(policy)
                : "memory");
   return Unit{x, y, z, w};
 }
+// An element of 2 or 4 bytes as it was loaded, such as a scale, which lanes beside each other share.
+template <u32 BYTES> DEVICE u32 load_line_element(u64 address, u64 policy) {
+  static_assert(BYTES == 2 || BYTES == 4, "of a line's scales");
+  if constexpr (BYTES == 4) {
+    u32 x;
+    asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(x) : "l"(address), "l"(policy) : "memory");
+    return x;
+  } else {
+    u16 x;
+    asm volatile("ld.global.L2::cache_hint.u16 %0, [%1], %2;" : "=h"(x) : "l"(address), "l"(policy) : "memory");
+    return x;
+  }
+}
 #else
-DEVICE Unit load_once(u64 address) { return load_unit(address); }
+DEVICE u64 line_policy(bool) { return 0; }
+DEVICE Unit load_line_unit(u64 address, u64) { return load_unit(address); }
+template <u32 BYTES> DEVICE u32 load_line_element(u64 address, u64) {
+  if constexpr (BYTES == 4) return *(const GLOBAL u32 *)address;
+  else return *(const GLOBAL u16 *)address;
+}
 #endif
 // What may be read before `wait_for_kernels_before` (device.h): the processor's own cache may have it as it was before.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -81,12 +81,13 @@ template <class T, u32 BITS> struct WeightLoads {
     if (!inside) i = 0;
     u32 block = i >> w.block;
     u64 numbers = o.p.b + i / NUMBERS * 16, scales = w.scales + block * sizeof(T), zeros = w.zeros + block * BITS / 8;
+    u64 policy = line_policy(reads_once(o.g));
     UNROLL
     for (u32 c = 0; c < WEIGHT_COLUMNS; c++) {
       u32 at = first + c % (WEIGHT_COLUMNS / 2) + c / (WEIGHT_COLUMNS / 2) * o.g.distance;
       at = at < last ? at : last;
-      line[c] = load_once(apart(numbers, at, w.line_bytes));
-      scale[c] = load_raw<T>(apart(scales, at, w.blocks * (u32)sizeof(T)), 0);
+      line[c] = load_line_unit(apart(numbers, at, w.line_bytes), policy);
+      scale[c] = load_line_element<sizeof(T)>(apart(scales, at, w.blocks * (u32)sizeof(T)), policy);
       if (w.zeros) zero[c] = *(const GLOBAL u8 *)apart(zeros, at, w.zero_bytes);
     }
   }

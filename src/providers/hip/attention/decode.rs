@@ -317,3 +317,47 @@ const NAMES: [[&CStr; 3]; 3] = [
     [c"flash_decode_128_1", c"flash_decode_128_4", c"flash_decode_128_8"],
     [c"flash_decode_256_1", c"flash_decode_256_4", c"flash_decode_256_8"],
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::scores::FirstQuery;
+    use super::*;
+
+    #[test]
+    fn few_keys_are_parts_of_one_cluster() {
+        for (heads, rows, size, expected) in [
+            (8, 100, 64, ("mma_flash_decode_64", 1)),
+            (8, 129, 64, ("mma_flash_decode_64_cluster8", 8)),
+            (8, 4096, 64, ("mma_flash_decode_64_cluster8", 8)),
+            (8, 4097, 64, ("mma_flash_decode_64_cluster8", 16)),
+            (8, 20000, 64, ("mma_flash_decode_64_cluster8", 32)),
+            (8, 2048, 128, ("mma_flash_decode_128_cluster8", 8)),
+            (8, 2049, 128, ("mma_flash_decode_128_cluster8", 16)),
+            (24, 2048, 64, ("mma_flash_decode_64_cluster8", 8)),
+            // So many clusters have no room at the same time.
+            (60, 2048, 64, ("mma_flash_decode_64", 6)),
+        ] {
+            let of = |heads, rows| Heads::dense(Operand::Input(0), heads, rows, size);
+            let problem = Problem {
+                ty: ElementType::F16,
+                batch: 1,
+                q: of(4 * heads, 1),
+                k: of(heads, rows),
+                v: of(heads, rows),
+                y: of(4 * heads, 1),
+                scale: 1.0,
+                softcap: 0.0,
+                causal: true,
+                window: [None; 2],
+                first: FirstQuery::BeforeEnd,
+                lengths: None,
+                mask: None,
+                sink: None,
+                kept: None,
+            };
+            let DecodeKernel { kernel, splits, .. } = problem.decode_kernel(Unit::HOPPER).unwrap();
+            let chosen = (kernel.name.to_str().unwrap(), splits);
+            assert_eq!(chosen, expected, "{heads} heads of {size} along {rows} keys");
+        }
+    }
+}

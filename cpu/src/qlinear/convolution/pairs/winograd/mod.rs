@@ -83,15 +83,25 @@ impl WinogradRows {
         let words = packing.filled(m.div_ceil(ROWS) * size, |words| {
             split_mut(packing.pool, words, size, (1 << 14) / size + 1, |range, out| {
                 for (strip, out) in range.zip(out.chunks_exact_mut(size)) {
-                    for (row, r) in (strip * ROWS..m).zip(0..ROWS) {
-                        let kernels = weight[row * channels * 9..][..channels * 9].as_chunks::<9>().0;
-                        for (c, kernel) in kernels.iter().enumerate() {
-                            let pair = c / 4 * 2 + c % 2;
-                            let elements =
-                                transform_kernel(kernel.map(|byte| i16::from((byte ^ flip) as i8)));
-                            for (e, x) in elements.into_iter().enumerate() {
-                                out[(e * pairs + pair) * ROWS + r] |= u32::from(x as u16) << (c % 4 / 2 * 16);
+                    let kernels =
+                        |row: usize| weight[row * channels * 9..][..channels * 9].as_chunks::<9>().0;
+                    for pair in 0..pairs {
+                        let mut words = [[0; ROWS]; ELEMENTS];
+                        for (row, r) in (strip * ROWS..m).zip(0..ROWS) {
+                            for half in 0..2 {
+                                let Some(kernel) = kernels(row).get(pair / 2 * 4 + half * 2 + pair % 2)
+                                else {
+                                    continue;
+                                };
+                                let elements =
+                                    transform_kernel(kernel.map(|byte| i16::from((byte ^ flip) as i8)));
+                                for (words, x) in words.iter_mut().zip(elements) {
+                                    words[r] |= u32::from(x as u16) << (half * 16);
+                                }
                             }
+                        }
+                        for (words, out) in words.iter().zip(out[pair * ROWS..].chunks_mut(pairs * ROWS)) {
+                            out[..ROWS].copy_from_slice(words);
                         }
                     }
                 }
