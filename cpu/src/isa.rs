@@ -56,7 +56,7 @@ fn parse(name: &str) -> Option<Level> {
     LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
 }
 
-/// What kernels may use of these instructions. Asked once, as loops over short rows are many.
+/// AVX-512, where kernels may use it. Asked once, as loops over short rows are many; so is AVX2.
 #[cfg(target_arch = "x86_64")]
 static AVX512: LazyLock<Option<Avx512Isa>> =
     LazyLock::new(|| Avx512Isa::new().filter(|_| limit() >= Level::Avx512));

@@ -29,7 +29,7 @@ use crate::loops::vector::RoughGelu;
 use crate::ops::activation::Activation;
 use crate::tensor::{Element, bf16, f16};
 
-/// Rows that a bias is added to at a time.
+/// Rows that a bias is added to before an activation follows.
 const ROWS: usize = 8;
 
 /// Takes the rows of a product's sums from memory. See the contract above.
@@ -345,12 +345,13 @@ impl<O: Store> Epilogue<O::Compute> for FusedEpilogue<'_, O> {
         (start, columns): (usize, usize),
         sums: &mut [O::Compute],
     ) {
-        let Some(terms) = self.bias(batch, start..start + columns).filter(|terms| !terms.is_empty()) else {
+        let Some(terms) = self.bias(batch, start..start + columns) else {
             let rows = (row..).zip(sums.chunks_exact_mut(columns));
             return rows.for_each(|(row, sums)| self.write(batch, row, start, sums));
         };
-        // So many that an activation finds them in the first cache.
-        for (row, sums) in (row..).step_by(ROWS).zip(sums.chunks(ROWS * columns)) {
+        // An activation finds so many rows in the first cache.
+        let rows = if self.activation == Activation::Identity { sums.len() / columns } else { ROWS };
+        for (row, sums) in (row..).step_by(rows).zip(sums.chunks(rows * columns)) {
             let at = (batch * self.m + row) * self.n + start;
             widest(AddTo { sums, terms, out: &self.out, start: at, stride: self.n });
             if self.activation == Activation::Identity {

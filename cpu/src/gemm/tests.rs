@@ -214,7 +214,7 @@ fn weights_of_half_types() {
 fn check_rows<O: Store<Compute = C>, C: Compute + num_traits::AsPrimitive<f64>>(
     from: impl Fn(f64) -> C + Copy,
     strides: [Option<(usize, usize, f32)>; 2],
-    activation: Activation,
+    (alpha, activation): (f32, Activation),
 ) {
     let (batch, m, n) = (2, 23, 70);
     let terms: Vec<O> = numbers(batch * m * n, 3).iter().map(|&x| O::store(from(x))).collect();
@@ -227,7 +227,7 @@ fn check_rows<O: Store<Compute = C>, C: Compute + num_traits::AsPrimitive<f64>>(
         let written = |at_once: bool| {
             let mut out = vec![O::store(from(7.0)); batch * m * n];
             let mut epilogue = FusedEpilogue::new(&mut out, m, n);
-            (epilogue.addends, epilogue.activation) = (addends, activation);
+            (epilogue.alpha, epilogue.addends, epilogue.activation) = (alpha, addends, activation);
             let mut sums = sums.clone();
             if at_once {
                 epilogue.write_rows(1, rows.start, (columns.start, columns.len()), &mut sums);
@@ -238,7 +238,11 @@ fn check_rows<O: Store<Compute = C>, C: Compute + num_traits::AsPrimitive<f64>>(
             }
             out.iter().map(|x| num_traits::AsPrimitive::<f64>::as_(x.load())).collect::<Vec<f64>>()
         };
-        assert_eq!(written(true), written(false), "{strides:?}, {activation:?}, {rows:?} × {columns:?}");
+        assert_eq!(
+            written(true),
+            written(false),
+            "{strides:?}, {alpha}, {activation:?}, {rows:?} × {columns:?}"
+        );
     }
 }
 
@@ -255,9 +259,11 @@ fn rows_at_once_are_those_one_by_one() {
             [Some((1, 0, 1.0)), None],
             [Some((70, 1, 1.0)), None],
         ] {
-            check_rows::<f32, _>(|x| x as f32, strides, activation);
-            check_rows::<f64, _>(|x| x, strides, activation);
-            check_rows::<bf16, _>(|x| x as f32, strides, activation);
+            for alpha in [1.0, 2.0] {
+                check_rows::<f32, _>(|x| x as f32, strides, (alpha, activation));
+                check_rows::<f64, _>(|x| x, strides, (alpha, activation));
+                check_rows::<bf16, _>(|x| x as f32, strides, (alpha, activation));
+            }
         }
     }
 }

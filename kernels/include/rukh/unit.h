@@ -17,7 +17,7 @@ template <u32 FURTHER> DEVICE Unit load_unit_if(u64 address, bool inside) {
 }
 #endif
 // Of lines of a product, with a policy for the second cache on sm_90: constants that a launch reads once are the first to leave it,
-// so that code of kernels, parameters and what other launches give stay there. The processor's own cache does not keep lines.
+// so that code of kernels, parameters and what other launches give stay there. The processor's own cache keeps scales alone.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 DEVICE u64 line_policy(bool once) {
   u64 first, normal;

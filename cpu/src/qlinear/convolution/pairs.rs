@@ -32,7 +32,7 @@ const CACHED: usize = 48 * 1024;
 const RESTS: usize = 4;
 /// Fewest and most vectors' widths of positions of a block.
 const BLOCK: (usize, usize) = (3, 15);
-/// Threads up to which they rather share strips of a weight than positions.
+/// More threads than this share positions rather than strips of a weight.
 const MANY: usize = 4;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 20;

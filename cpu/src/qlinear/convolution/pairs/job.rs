@@ -69,12 +69,9 @@ impl Job<'_> {
         // Blocks are whole vectors. Those of few would differ too much: threads have parts of the strips then, which is also
         // less of a large weight to read for each.
         let widths = self.columns.div_ceil(pairs::WIDTH);
-        let shares = match threads {
-            1 => 1,
-            // Measured with two threads. What many would gather once more for each part of the strips costs more.
-            2..=MANY => wanted.div_ceil(groups).min(widths / BLOCK.0),
-            _ => wanted.div_ceil(groups).min(widths),
-        };
+        // Measured with two threads. Many would gather more than once, for each part of the strips, what is less than their weight.
+        let least = if threads > MANY && m * depth < CACHED { 1 } else { BLOCK.0 };
+        let shares = if threads > 1 { wanted.div_ceil(groups).min(widths / least) } else { 1 };
         let blocks = self.columns.div_ceil(most).max(shares);
         let parts = wanted.div_ceil(groups * blocks).clamp(1, strips);
         let work = m * depth * 4 * self.columns / (blocks * parts);

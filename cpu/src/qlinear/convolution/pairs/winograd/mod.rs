@@ -29,9 +29,9 @@ const FEWEST: usize = 12;
 const CACHED: usize = 112 * 1024;
 /// Strips that a panel of transformed tiles meets one after the other, while it is in the first cache.
 const TOGETHER: usize = 4;
-/// Tiles of a block from which on threads have blocks of their own, in place of parts of the weight. Measured with two threads;
-/// many would transform a block once more for each part.
+/// Tiles of a block from which on threads have blocks of their own, in place of parts of the weight. Measured with two threads.
 const SHARE: usize = 64;
+/// The same for many threads, which would transform a block once more for each part. Not measured.
 const SHARE_OF_MANY: usize = 24;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 19;
@@ -59,9 +59,9 @@ impl Tiling {
         let two = |list: &[usize]| Some([*list.first()?, *list.get(1)?]);
         let (output, image, pads) = (two(&g.output)?, two(&g.input)?, two(&g.pads_begin)?);
         let tiles = output.map(|n| n.div_ceil(2));
-        // Three of four outputs of a tile are there, and a line of tiles fits.
+        // More than three of four outputs of the tiles are there, and a line of tiles fits.
         let used = 4 * output[0] * output[1] > 12 * tiles[0] * tiles[1];
-        let fits = rows.of_line(tiles[1]) <= 2 * CACHED;
+        let fits = rows.of_line(tiles[1]) <= CACHED;
         let pays_off = tiles[0] * tiles[1] >= FEWEST && used && fits && !image.contains(&0);
         pays_off.then_some(Tiling { tiles, output, image, pads })
     }
@@ -119,13 +119,8 @@ impl WinogradRows {
         write: &Write<'_>,
     ) {
         let ([lines, across], strips) = (tiling.tiles, self.rows.div_ceil(ROWS));
-        let threads = pool.threads();
         let of_line = self.of_line(across);
-        let blocks = lines.div_ceil((CACHED / of_line).max(1));
-        let shares = lines * across / if threads > MANY { SHARE_OF_MANY } else { SHARE };
-        let blocks = blocks.max(shares.min(threads)).next_multiple_of(shares.clamp(1, threads)).min(lines);
-        // Each part transforms the block by itself.
-        let parts = threads.div_ceil(blocks).min(strips);
+        let (blocks, parts) = division(tiling.tiles, of_line, pool.threads(), strips);
         let work = lines * of_line * 2 * self.rows / (blocks * parts);
         pool.split(blocks * parts, GRAIN.div_ceil(work.max(1)), |range| {
             for i in range.take_while(|_| !pool.cancelled()) {
@@ -242,6 +237,22 @@ impl Tiling {
     }
 }
 
+/// Blocks of lines of tiles, and parts of the strips of each: the parts with which the thread that has most to do is ready first.
+fn division([lines, across]: [usize; 2], of_line: usize, threads: usize, strips: usize) -> (usize, usize) {
+    /// How many times as long the products of a block take as its transform, which each part does by itself.
+    const PRODUCTS: usize = 4;
+    let shares = lines * across / if threads > MANY { SHARE_OF_MANY } else { SHARE };
+    let shares = shares.clamp(1, threads);
+    let blocks = lines.div_ceil(CACHED / of_line).next_multiple_of(shares).min(lines);
+    let time = |parts: &usize| {
+        let jobs = blocks * parts;
+        (jobs.div_ceil(threads) * (PRODUCTS + parts)) as f64 / jobs as f64
+    };
+    let least = threads.div_ceil(blocks).min(strips);
+    let parts = (least..=threads.min(strips)).min_by(|a, b| time(a).total_cmp(&time(b)));
+    (blocks, parts.unwrap_or(least))
+}
+
 /// Four times `G · kernel · Gᵀ`.
 fn transform_kernel(kernel: [i16; 9]) -> [i16; ELEMENTS] {
     let line = |[a, b, c]: [i16; 3]| [2 * a, a + b + c, a - b + c, 2 * c];
@@ -346,11 +357,36 @@ mod tests {
             ([6, 6], false),
             ([1, 200], false),
             ([3, 200], false),
-            ([9, 800], true),
-            ([9, 1000], false),
+            ([9, 440], true),
+            ([9, 460], false),
         ] {
             let g = geometry(&image, &[1; 4]);
             assert_eq!(Tiling::new(&g, &rows).is_some(), expected, "{image:?}");
+        }
+    }
+    #[test]
+    fn threads_have_about_as_much_to_do() {
+        for (tiles, channels, threads, expected) in [
+            ([28, 28], 64, 1, (4, 1)),
+            ([28, 28], 64, 2, (4, 1)),
+            ([14, 14], 128, 2, (2, 1)),
+            ([7, 7], 256, 2, (1, 2)),
+            ([4, 4], 512, 2, (1, 2)),
+            ([6, 6], 1024, 2, (3, 2)),
+            ([3, 115], 64, 2, (3, 2)),
+            ([7, 7], 512, 3, (2, 3)),
+            ([14, 14], 256, 4, (6, 2)),
+            ([7, 7], 256, 5, (2, 5)),
+            ([28, 28], 64, 16, (16, 1)),
+            ([14, 14], 128, 16, (8, 2)),
+            ([28, 28], 64, 64, (28, 4)),
+        ] {
+            let of_line = ELEMENTS * channels / 2 * tiles[1];
+            assert_eq!(
+                division(tiles, of_line, threads, channels / ROWS),
+                expected,
+                "{tiles:?}, {channels}, {threads}"
+            );
         }
     }
 }
