@@ -4,8 +4,8 @@
 // 16 bytes, four of each line before the first is used, and the next four are on their way then. The rows of A lie in
 // workgroup memory, which is filled while the first lines are on their way. A workgroup goes on with other lines until
 // none are left, so that its loads never pause. Where lines are constants the first are on their way before the kernel
-// before this one has ended, and where no others are left to load, the next kernel is let start then. Bound: the bytes of
-// the lines over the memory's bandwidth.
+// before this one has ended, and where no others are left to load, the next kernel is let start then; they leave the second
+// cache first. Bound: the bytes of the lines over the memory's bandwidth.
 #pragma once
 #include "gemv_rows.h"
 #include "gemv_wide.h"
@@ -26,11 +26,6 @@ struct Standing {
   }
 };
 
-// An element as it was loaded.
-template <class T> DEVICE u32 load_raw(u64 address, u64 at) {
-  if constexpr (sizeof(T) == 4) return ((const GLOBAL u32 *)address)[at];
-  else return ((const GLOBAL u16 *)address)[at];
-}
 template <class T> DEVICE f32 raw_value(u32 raw) {
   if constexpr (sizeof(T) == 4) return bits<f32>(raw);
   else return widen_one(T{}, raw, false);

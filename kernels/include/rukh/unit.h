@@ -16,6 +16,12 @@ template <u32 FURTHER> DEVICE Unit load_unit_if(u64 address, bool inside) {
   return Unit{x, y, z, w};
 }
 #endif
+// An element as it was loaded.
+template <class T> DEVICE u32 load_raw(u64 address, u64 at) {
+  if constexpr (sizeof(T) == 4) return ((const GLOBAL u32 *)address)[at];
+  else return ((const GLOBAL u16 *)address)[at];
+}
+
 // Of lines of a product, with a policy for the second cache on sm_90: constants that a launch reads once are the first to leave it,
 // so that code of kernels, parameters and what other launches give stay there. The processor's own cache keeps scales alone.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -42,10 +48,9 @@ template <u32 FURTHER> DEVICE Unit load_line_unit_if(u64 address, bool inside, u
                : "memory");
   return Unit{x, y, z, w};
 }
-// An element of 2 or 4 bytes as it was loaded, such as a scale, which lanes beside each other share.
-template <u32 BYTES> DEVICE u32 load_line_element(u64 address, u64 policy) {
-  static_assert(BYTES == 2 || BYTES == 4, "of a line's scales");
-  if constexpr (BYTES == 4) {
+// As `load_raw`, of what lanes beside each other share, such as a scale.
+template <class T> DEVICE u32 load_line_raw(u64 address, u64 policy) {
+  if constexpr (sizeof(T) == 4) {
     u32 x;
     asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(x) : "l"(address), "l"(policy) : "memory");
     return x;
@@ -58,10 +63,7 @@ template <u32 BYTES> DEVICE u32 load_line_element(u64 address, u64 policy) {
 #else
 DEVICE u64 line_policy(bool) { return 0; }
 DEVICE Unit load_line_unit(u64 address, u64) { return load_unit(address); }
-template <u32 BYTES> DEVICE u32 load_line_element(u64 address, u64) {
-  if constexpr (BYTES == 4) return *(const GLOBAL u32 *)address;
-  else return *(const GLOBAL u16 *)address;
-}
+template <class T> DEVICE u32 load_line_raw(u64 address, u64) { return load_raw<T>(address, 0); }
 #endif
 // What may be read before `wait_for_kernels_before` (device.h): the processor's own cache may have it as it was before.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

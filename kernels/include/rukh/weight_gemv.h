@@ -87,7 +87,7 @@ template <class T, u32 BITS> struct WeightLoads {
       u32 at = first + c % (WEIGHT_COLUMNS / 2) + c / (WEIGHT_COLUMNS / 2) * o.g.distance;
       at = at < last ? at : last;
       line[c] = load_line_unit(apart(numbers, at, w.line_bytes), policy);
-      scale[c] = load_line_element<sizeof(T)>(apart(scales, at, w.blocks * (u32)sizeof(T)), policy);
+      scale[c] = load_line_raw<T>(apart(scales, at, w.blocks * (u32)sizeof(T)), policy);
       if (w.zeros) zero[c] = *(const GLOBAL u8 *)apart(zeros, at, w.zero_bytes);
     }
   }
