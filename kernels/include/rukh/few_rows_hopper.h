@@ -38,12 +38,13 @@ template <class T, u32 BN, u32 PARTS> struct FewRows : HopperTile<T, 1, 1, BN, f
     bool by_k = !OF_A || h.product.a_column == 1;
     if (!OF_A || !h.early) wait_for_kernels_before();
     typename Base::Turn turn;
+    u64 policy = line_policy(OF_A && h.once);
     for (u32 s = 0; s < at.steps; s++, turn.next(this->stages)) {
       u32 arrives = this->full + turn.stage * 8, k = (at.first_step + s) * PANEL;
       u32 to = this->base + turn.stage * Base::STAGE_BYTES + (OF_A ? 0 : Base::A_BYTES);
       if (turn.turn > 0) wait_phase(this->empty + turn.stage * 8, (turn.turn - 1) % 2);
       if (OF_A) arrive_expecting(arrives, h.stage_bytes);
-      copy_box(to, map, arrives, by_k ? k : line, by_k ? line : k, z);
+      copy_box_by_policy(to, map, arrives, by_k ? k : line, by_k ? line : k, z, policy);
     }
   }
 

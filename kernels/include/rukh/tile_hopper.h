@@ -38,7 +38,8 @@ struct alignas(64) HopperParams {
   // Bytes that the copies of a step bring, which is less than a stage has room for where a tile has more rows or columns than
   // the product (`Copies` in providers/hip/gemm/hopper/mod.rs).
   u32 stage_bytes;
-  u32 unused;
+  // Whether the weight, which is A of few rows and B else, is a constant that one launch reads once (`line_policy` in unit.h).
+  u32 once;
 };
 static_assert(sizeof(HopperParams) == 1088, "the mirror in providers/hip/gemm/hopper/mod.rs");
 
@@ -138,6 +139,7 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
     [[maybe_unused]] u32 za = at.matrix * h.next_a, zb = at.matrix * h.next_b;
     [[maybe_unused]] u32 n = 0, tap = 0, block = 0;
     [[maybe_unused]] i32 y = 0, x = 0;
+    [[maybe_unused]] u64 policy = line_policy(h.once);
     if (h.tap_steps) {
       tap = at.first_step / h.tap_steps, block = at.first_step % h.tap_steps;
       if constexpr (OF_A) {
@@ -156,11 +158,11 @@ template <class T, u32 GROUPS, u32 ROWS64, u32 BN, bool TURNS, class Rows = Rows
         if (h.tap_steps) copy_taps(to, map, arrives, za + c, x, y, n, tap % h.line_taps * h.right, tap / h.line_taps * h.down);
         else copy_box(to, map, arrives, k, at.tile.row, za);
       } else if (h.tap_steps) copy_box(to, map, arrives, c, tap, at.matrix * p.n + at.tile.column);
-      else if (by_k) copy_box(to, map, arrives, k, at.tile.column, zb);
+      else if (by_k) copy_box_by_policy(to, map, arrives, k, at.tile.column, zb, policy);
       else {
 #pragma unroll
         for (u32 i = 0; i < BN / PANEL; i++)
-          copy_box(to + i * BK * PANEL_LINE, map, arrives, at.tile.column + i * PANEL, k, zb);
+          copy_box_by_policy(to + i * BK * PANEL_LINE, map, arrives, at.tile.column + i * PANEL, k, zb, policy);
       }
       if (h.tap_steps && ++block == h.tap_steps) block = 0, tap++;
     }

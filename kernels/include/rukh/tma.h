@@ -20,6 +20,15 @@ DEVICE void copy_box(u32 to, u64 map, u32 barrier, u32 x, u32 y, u32 z) {
                : "memory");
 }
 
+// The same with a policy for the second cache (`line_policy` in unit.h).
+DEVICE void copy_box_by_policy(u32 to, u64 map, u32 barrier, u32 x, u32 y, u32 z, u64 policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], "
+      "%6;" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(policy)
+      : "memory");
+}
+
 // The same of four dimensions.
 DEVICE void copy_box(u32 to, u64 map, u32 barrier, u32 x, u32 y, u32 z, u32 w) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"

@@ -11,7 +11,7 @@ use super::super::super::launch::{KernelName, TENSOR_MAP_ALIGNMENT};
 use super::super::super::unit::Unit;
 use super::super::product::Product;
 use super::super::tiles::TileKernel;
-use super::{HopperParams, PACK, STEP, launch, plain_copies};
+use super::{HopperParams, PACK, STEP, is_read_once, launch, plain_copies};
 
 /// Columns of a tile.
 const COLUMNS: usize = 64;
@@ -46,21 +46,28 @@ pub(super) fn timed(product: &Product, ty: ElementType, unit: Unit) -> Vec<(f64,
     }
     let fits = |&(rows, _, parts, _): &Form| {
         let workgroups = product.tiles(rows, COLUMNS) * parts;
-        // Of more workgroups than processors some wait for others. Clusters of four do not fill the groups of processors that
-        // they have to stay within. A tile is not half empty where a smaller one is there.
-        let room = if parts == 4 { unit.compute_units * 3 / 4 } else { unit.compute_units };
+        // Clusters of four do not fill the groups of processors that they have to stay within. Of more workgroups than have
+        // room some would wait for others; two share a processor where memory is what they wait for. A tile is not half empty
+        // where a smaller one is there.
+        let room = match parts {
+            4 => unit.compute_units * 3 / 4,
+            1 if product.m <= rows => unit.compute_units * RESIDENT,
+            _ => unit.compute_units,
+        };
         workgroups <= room && (parts == 1 || steps >= 2 * parts) && (rows == 16 || product.m * 2 > rows)
     };
-    FORMS.iter().filter(|form| fits(form)).map(|form| (time(product, form), tile(form, ty), 1)).collect()
+    let timed = |form| (time(product, form, unit), tile(form, ty), 1);
+    FORMS.iter().filter(|form| fits(form)).map(timed).collect()
 }
 
 /// Microseconds, by a model that was fitted to what an H100 took: from the launch to the first step and behind the last one,
 /// bytes of the operands on their way to a processor, and the barriers of clusters.
-fn time(product: &Product, &(rows, _, parts, _): &Form) -> f64 {
+fn time(product: &Product, &(rows, _, parts, _): &Form, unit: Unit) -> f64 {
     const START: f64 = 2.7;
     const BYTES_A_MICROSECOND: f64 = 95e3;
     let steps = product.k.div_ceil(STEP).div_ceil(parts);
-    let bytes = steps * (COLUMNS + rows) * STEP * 2;
+    let sharing = (product.tiles(rows, COLUMNS) * parts).div_ceil(unit.compute_units);
+    let bytes = sharing * steps * (COLUMNS + rows) * STEP * 2;
     let clusters = [0.0, 0.6, 1.2][parts / 2];
     START + bytes as f64 / BYTES_A_MICROSECOND + clusters
 }
@@ -109,7 +116,12 @@ pub(super) fn plan(
     copies.maps.reverse();
     copies.next.reverse();
     let early = plan.is_constant(product.b.at);
-    let params = HopperParams::of_sums(across.params(ty)?, &copies, tile.stages as usize).early(early);
+    let once = early && is_read_once(product, tile.rows, copies.next[0]);
+    let params = HopperParams {
+        early: early.into(),
+        once: once.into(),
+        ..HopperParams::of_sums(across.params(ty)?, &copies, tile.stages as usize)
+    };
     let addresses = HopperParams::addresses(&across);
     let columns = product.n.div_ceil(tile.columns) * tile.at_once.unwrap_or(1);
     let grid = [columns, product.m.div_ceil(tile.rows), product.batch_count()];

@@ -59,7 +59,8 @@ pub(in super::super) struct HopperParams {
     early: u32,
     /// Bytes that the copies of a step bring.
     stage_bytes: u32,
-    unused: u32,
+    /// Whether the weight is a constant that one launch reads once.
+    once: u32,
 }
 
 const _: () = assert!(size_of::<HopperParams>() == 1088);
@@ -94,10 +95,6 @@ impl HopperParams {
             stage_bytes,
             ..HopperParams::zeroed()
         }
-    }
-
-    fn early(self, early: bool) -> HopperParams {
-        HopperParams { early: early.into(), ..self }
     }
 
     /// Where the addresses of a product lie.
@@ -241,7 +238,9 @@ pub(in super::super) fn plan_copies(
     let rows = row_copies(product, ty);
     let residual_moves =
         rows.as_ref().and_then(|(_, residual)| residual.as_ref()).is_some_and(|map| map.sizes[2] > 1);
+    let once = plan.is_constant(product.b.at) && is_read_once(product, tile.rows, copies.next[1]);
     let params = HopperParams {
+        once: once.into(),
         part_steps: part_steps as u32,
         windows: copies.windows,
         by_rows: u32::from(rows.is_some()),
@@ -280,6 +279,11 @@ pub(in super::super) fn plan_copies(
         },
         otherwise,
     )
+}
+
+/// Whether each number of B is read once, with tiles of so many rows, when B moves so far from matrix to matrix.
+fn is_read_once(product: &Product, rows: usize, next: u32) -> bool {
+    product.m <= rows && (next > 0 || product.batch_count() == 1)
 }
 
 /// Appends the launch of a kernel whose parameters have maps of its operands: A, B, the result, the residual.

@@ -38,6 +38,7 @@ fn the_model_chooses_what_was_measured_to_be_fast() {
         (128, 768, 3072, false, &["few64_cluster4", "few32_cluster2"]),
         (49, 512, 4608, false, &["few32_cluster4"]),
         (16, 4096, 4096, false, &["few16_cluster2"]),
+        (16, 16384, 2048, false, &["few16_cluster1"]),
         (49, 2048, 512, false, &["few16_cluster1", "few32_cluster1"]),
         (64, 4096, 1024, false, &["few32_cluster1", "few64_cluster2"]),
         (197, 2304, 768, false, &["64x64", "64x128", "few64_cluster1"]),
