@@ -6,6 +6,7 @@
 // than a cache line.
 #include "rukh/element.h"
 #include "rukh/move.h"
+#include "rukh/unit.h"
 
 constexpr int MAX_RANK = 8;
 
@@ -21,11 +22,19 @@ struct GatherParams {
   u32 unit, size;
   // Units of a work item.
   u32 each;
+  // Whether data and indices are read before the kernels before have ended.
+  u32 early, unused;
 };
-static_assert(sizeof(GatherParams) == 88, "the mirror in providers/hip/gather.rs");
+static_assert(sizeof(GatherParams) == 96, "the mirror in providers/hip/gather.rs");
 
 // Units of a work item at most, a workgroup's width apart: several loads are in flight before the first store.
 constexpr u32 PER_ITEM = 4;
+
+// As `load_index`, before the kernels before have ended.
+DEVICE i64 load_settled_index(u64 address, u32 size, u64 at) {
+  u64 from = address + at * size;
+  return size == 4 ? (i64)load_settled<i32>(from, 0) : load_settled<i64>(from, 0);
+}
 
 template <class U> DEVICE void gather(const GatherParams &p, u64 first) {
   u64 slice[PER_ITEM], outer[PER_ITEM], from[PER_ITEM];
@@ -37,7 +46,8 @@ template <class U> DEVICE void gather(const GatherParams &p, u64 first) {
   for (u32 k = 0; k < PER_ITEM; k++) {
     if (k >= p.each) break;
     slice[k] = divide_wide(at(k), p.inner), outer[k] = divide_wide(slice[k], p.index_count);
-    index[k] = load_index(p.indices, p.index_size, slice[k] - outer[k] * p.index_count.divisor);
+    u64 place = slice[k] - outer[k] * p.index_count.divisor;
+    index[k] = p.early ? load_settled_index(p.indices, p.index_size, place) : load_index(p.indices, p.index_size, place);
   }
   UNROLL
   for (u32 k = 0; k < PER_ITEM; k++) {
@@ -50,6 +60,7 @@ template <class U> DEVICE void gather(const GatherParams &p, u64 first) {
     if (k >= p.each) break;
     moved[k] = *(const GLOBAL U *)from[k];
   }
+  if (p.early) wait_for_kernels_before();
   UNROLL
   for (u32 k = 0; k < PER_ITEM; k++)
     if (k < p.each && first + k * GROUP < p.count) ((GLOBAL U *)p.to)[first + k * GROUP] = moved[k];
@@ -68,9 +79,15 @@ DEVICE void gather_elements_of(const GatherParams &p, u64 first) {
 }
 
 KERNEL(GROUP) gather_slices(GatherParams p) {
+  // The next kernel, a product often, has weights of its own to load meanwhile.
+  if (p.early) let_next_kernel_start();
+  else wait_for_kernels_before();
   u64 first = (u64)group_id() * (GROUP * p.each) + item_id();
   if (first >= p.count) return;
-  if ((p.to | p.from) & (p.unit - 1)) return gather_elements_of(p, first);
+  if ((p.to | p.from) & (p.unit - 1)) {
+    if (p.early) wait_for_kernels_before();
+    return gather_elements_of(p, first);
+  }
   switch (p.unit) {
   case 1: return gather<u8>(p, first);
   case 2: return gather<u16>(p, first);

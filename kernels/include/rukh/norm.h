@@ -49,9 +49,12 @@ struct NormParams {
   u32 pack;
   Divider period;
   u32 moved;
+  // Whether scale and shift are read before the kernels before have ended (norm_rows.h).
+  u32 early;
+  u32 unused;
   Parameter scale, shift;
 };
-static_assert(sizeof(NormParams) == 560, "the mirror in providers/hip/norm/params.rs");
+static_assert(sizeof(NormParams) == 568, "the mirror in providers/hip/norm/params.rs");
 
 // Groups of 8 elements of a row that a work item keeps.
 constexpr int GROUPS = 4;

@@ -64,7 +64,7 @@ pub(super) fn waits(target: &str) -> bool {
 }
 
 /// Whether a family's kernels gain by being started early: products of few rows, which load constants before they wait, and
-/// attention between them.
+/// what lies between them.
 pub(super) fn gains_by_early_start(family: &str) -> bool {
     [
         "gemv_",
@@ -74,6 +74,8 @@ pub(super) fn gains_by_early_start(family: &str) -> bool {
         "flash_decode_",
         "mma_flash_decode_",
         "hopper_few_",
+        "index",
+        "norm_f32",
     ]
     .iter()
     .any(|start| family.starts_with(start))

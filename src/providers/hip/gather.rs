@@ -44,9 +44,11 @@ struct GatherParams {
     unit: u32,
     size: u32,
     each: u32,
+    early: u32,
+    unused: u32,
 }
 
-const _: () = assert!(size_of::<GatherParams>() == 88);
+const _: () = assert!(size_of::<GatherParams>() == 96);
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -226,8 +228,11 @@ impl GatherKernel {
         let count = data[..axis].iter().product::<usize>() * index_count * inner;
         let many = count > 2 * plan.provider.unit().compute_units * GROUP as usize * SLICE_UNITS;
         let each = if many { SLICE_UNITS } else { 1 };
+        // Rows of tokens, which a decoder's first product waits for.
+        let early = plan.is_constant(Operand::Input(0)) && plan.is_settled(Operand::Input(1));
         let params = GatherParams {
             each: each as u32,
+            early: early.into(),
             count: count as u64,
             length: data[axis] as u64,
             index_count: divider(index_count)?,
@@ -238,6 +243,9 @@ impl GatherKernel {
             ..GatherParams::zeroed()
         };
         check_empty(data[axis], count)?;
+        if early {
+            plan.lets_next_start();
+        }
         plan.launch(
             name(c"gather_slices"),
             groups(count.div_ceil(each)),

@@ -56,6 +56,7 @@ impl Float {
             op,
             finish,
             power: 0.0,
+            added: 0,
             layout: &layout,
             from: (Operand::Input(0), self.ty),
             center,

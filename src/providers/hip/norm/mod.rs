@@ -252,6 +252,7 @@ impl Norm {
                 groups = lasting(groups, block, unit);
             }
             params.step = (groups * teams) as u64;
+            params.early = (groups * teams >= rows && self.has_constants(plan)).into();
             let kernel = name(c"norm_rows_f32", c"norm_rows_f64");
             return plan.launch_with(kernel, [groups, 1, 1], block as u32, 0, &params, &addresses);
         }
@@ -265,6 +266,12 @@ impl Norm {
         let grid = [rows * splits, 1, 1];
         plan.launch(name(c"norm_parts_f32", c"norm_parts_f64"), grid, &params, &addresses)?;
         plan.launch(name(c"norm_apply_f32", c"norm_apply_f64"), grid, &params, &addresses)
+    }
+
+    /// Whether all that the kernel reads besides rows are constants, which it may read before the kernels before have ended.
+    fn has_constants(&self, plan: &PlanBuilder<'_>) -> bool {
+        let mut parameters = [&self.scale, &self.shift].into_iter().flatten();
+        self.places.is_none() && parameters.all(|parameter| plan.is_constant(parameter.operand))
     }
 
     /// Whether rows follow each other in a team, the next one read while one is normalised (`norm_many`): whole groups in

@@ -54,8 +54,10 @@ pub(super) struct NormParams {
     pub(super) pack: u32,
     pub(super) period: Divider,
     pub(super) moved: u32,
+    pub(super) early: u32,
+    pub(super) unused: u32,
     pub(super) scale: ParameterParams,
     pub(super) shift: ParameterParams,
 }
 
-const _: () = assert!(size_of::<NormParams>() == 560);
+const _: () = assert!(size_of::<NormParams>() == 568);

@@ -6,7 +6,7 @@ use crate::tensor::{Tensor, Value};
 
 use super::super::testing::data::{mixed, tolerance};
 use super::super::testing::nhwc::both_nhwc;
-use super::super::testing::{Both, both, both_in, node, on_cpu, on_device, provider};
+use super::super::testing::{Both, both, both_in, both_with, node, on_cpu, on_device, provider};
 
 #[test]
 fn softmax_of_rows_and_columns() {
@@ -48,6 +48,28 @@ fn layer_norm_of_any_row() {
         let inputs = [mixed(F32, &[2, 3, 4]), mixed(F32, given), mixed(F32, given)];
         let Some(device) = both("LayerNormalization", 17, &[], &inputs, 1) else { return };
         device.assert_close(&format!("LayerNormalization by {given:?}"), 1e-5);
+    }
+}
+
+/// Scales and shifts that are read before the kernels before have ended: whole packs, others, more of a row than is on its way at
+/// once, rows that follow each other where there are such kernels, and one element for all.
+#[test]
+fn parameters_that_are_constants() {
+    for shape in [[3, 5], [16, 2048], [2, 8192], [5000, 64], [2, 30_001]] {
+        for ty in [F32, F16, F64] {
+            for parameters in [&shape[1..], &[1]] {
+                let inputs = [mixed(ty, &shape), mixed(ty, parameters), mixed(ty, parameters)];
+                let Some(device) = both_with("", "LayerNormalization", 17, &[], &inputs, &[1, 2]) else {
+                    return;
+                };
+                let what = format!("of {ty} {shape:?} by {parameters:?}");
+                device.assert_close(&format!("LayerNormalization {what}"), 4.0 * tolerance(ty));
+                let Some(device) = both_with("", "RMSNormalization", 23, &[], &inputs[..2], &[1]) else {
+                    return;
+                };
+                device.assert_close(&format!("RMSNormalization {what}"), 4.0 * tolerance(ty));
+            }
+        }
     }
 }
 

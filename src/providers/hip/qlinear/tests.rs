@@ -183,20 +183,20 @@ fn constant_operands() {
         let w_zero = if weight == I8 { zeros(70) } else { pattern(U8, &[70]) };
         let inputs = [pattern(U8, &[2, 40, 700]), pattern(weight, &[700, 70]), pattern(U8, &[]), w_zero];
         for constants in [&[1][..], &[1, 3]] {
-            let Some(out) = both_with("MatMulInteger", 10, &[], &inputs, constants) else { return };
+            let Some(out) = both_with("", "MatMulInteger", 10, &[], &inputs, constants) else { return };
             out.assert_equal(&format!("MatMulInteger {weight}, constants {constants:?}"));
         }
         let pads = [("pads", Attribute::Ints(vec![1, 1, 1, 0]))];
         let w_zero = if weight == I8 { zeros(40) } else { pattern(U8, &[40]) };
         let inputs =
             [pattern(U8, &[2, 36, 14, 13]), pattern(weight, &[40, 36, 3, 3]), pattern(U8, &[]), w_zero];
-        let out = both_with("ConvInteger", 10, &pads, &inputs, &[1, 3]).expect("there is a device");
+        let out = both_with("", "ConvInteger", 10, &pads, &inputs, &[1, 3]).expect("there is a device");
         out.assert_equal(&format!("ConvInteger {weight}"));
         // A window of one place, without anything around the image.
         let w_zero = zeros(40).filter(|_| weight == I8);
         let inputs =
             [pattern(U8, &[3, 72, 13, 13]), pattern(weight, &[40, 72, 1, 1]), pattern(U8, &[]), w_zero];
-        let out = both_with("ConvInteger", 10, &[], &inputs, &[1, 3]).expect("there is a device");
+        let out = both_with("", "ConvInteger", 10, &[], &inputs, &[1, 3]).expect("there is a device");
         out.assert_equal(&format!("ConvInteger of one place {weight}"));
     }
 }

@@ -132,8 +132,9 @@ pub(super) fn both_in(
     Some(both_on(&provider, domain, name, opset, attributes, inputs, outputs))
 }
 
-/// Runs a node of ai.onnx on both sides, some of whose inputs are constants.
+/// Runs a node of any domain on both sides, some of whose inputs are constants, so that its kernel may read inputs early.
 pub(super) fn both_with(
+    domain: &str,
     name: &str,
     opset: i64,
     attributes: &[(&str, Attribute)],
@@ -142,7 +143,7 @@ pub(super) fn both_with(
 ) -> Option<Both> {
     let provider = provider(&[])?;
     let inputs = &unlike(inputs);
-    let node = node("", name, opset, attributes, inputs, 1);
+    let node = node(domain, name, opset, attributes, inputs, 1);
     let cpu = on_cpu(&node, inputs);
     let device = on_device_with(&provider, &node, inputs, &cpu, constants)
         .unwrap_or_else(|e| panic!("{name}: device: {e}"));
@@ -254,6 +255,11 @@ fn planned_with(
         packs: None,
     })?;
     let mut plan = PlanBuilder::new(provider, Given::All);
+    // Beside constants all other inputs are there before the node's first kernel.
+    if !constants.is_empty() {
+        let is_constant = (0..inputs.len()).map(|i| constants.contains(&i)).collect();
+        plan = plan.with_constants(is_constant).with_settled(vec![true; inputs.len()]);
+    }
     let on_host = |i: usize| registered.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
     let arguments: Vec<Option<Argument<'_>>> = tensors
         .iter()

@@ -3,7 +3,7 @@
 use crate::graph::Attribute;
 use crate::tensor::{Element, ElementType as E, Tensor, Value, f16};
 
-use super::super::testing::{both, pattern};
+use super::super::testing::{both, both_with, pattern};
 
 fn t<T: Element>(shape: &[usize], elements: &[T]) -> Option<Value> {
     Some(Value::Tensor(Tensor::from_slice(shape, elements).expect("memory for a test")))
@@ -23,11 +23,13 @@ fn gathers() {
             let picks = indices(6, length);
             let picks32: Vec<i32> = picks.iter().map(|&i| i as i32).collect();
             for picks in [t(&[2, 3], &picks), t(&[6], &picks32), t::<i64>(&[0], &[]), t(&[], &[-1i64])] {
-                let Some(result) = both("Gather", 13, &axis_attribute, &[pattern(ty, shape), picks], 1)
-                else {
+                let inputs = [pattern(ty, shape), picks];
+                let Some(result) = both("Gather", 13, &axis_attribute, &inputs, 1) else { return };
+                result.assert_equal(&format!("Gather {ty} {shape:?} {axis}"));
+                let Some(result) = both_with("", "Gather", 13, &axis_attribute, &inputs, &[0]) else {
                     return;
                 };
-                result.assert_equal(&format!("Gather {ty} {shape:?} {axis}"));
+                result.assert_equal(&format!("Gather of a constant {ty} {shape:?} {axis}"));
             }
             let count = shape.iter().product();
             let inputs = [pattern(ty, shape), t(shape, &indices(count, length))];
