@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::Dim;
+use crate::tensor::{ElementType, ValueType};
 
 use super::{AttributeReader, Declaration, Infer, OpError, Operator, Types, normalize_axis};
 
@@ -70,17 +71,29 @@ impl Reduce {
 
 impl Operator for Reduce {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        if self.infer_shape(cx)?.is_some_and(|reduced| reduced == [true])
+            && let Some(elements) = cx.ints(0)
+        {
+            cx.set_elements(0, self.of_integers(&elements).map(|d| vec![d]));
+        }
+        Ok(())
+    }
+}
+
+impl Reduce {
+    /// Gives the output's shape; tells which axes are reduced, where that is known.
+    fn infer_shape(&self, cx: &mut Infer<'_>) -> Result<Option<Vec<bool>>, OpError> {
         let axes = match &self.axes {
             Axes::Attribute(axes) => Some(axes.clone().unwrap_or_default()),
             Axes::Input if !cx.has(1) => Some(Vec::new()),
             Axes::Input => cx.known_ints(1),
         };
-        let Some(shape) = cx.shape(0) else { return Ok(()) };
+        let Some(shape) = cx.shape(0) else { return Ok(None) };
         let Some(axes) = axes else {
             if self.keepdims {
                 cx.set_rank(0, shape.len());
             }
-            return Ok(());
+            return Ok(None);
         };
         let reduced = self.reduced(&axes, shape.len())?;
         let result = shape
@@ -92,16 +105,9 @@ impl Operator for Reduce {
             })
             .collect();
         cx.set_shape(0, result);
-        if reduced == [true]
-            && let Some(elements) = cx.ints(0)
-        {
-            cx.set_elements(0, self.of_integers(&elements).map(|d| vec![d]));
-        }
-        Ok(())
+        Ok(Some(reduced))
     }
-}
 
-impl Reduce {
     fn of_integers(&self, elements: &[Dim]) -> Option<Dim> {
         let all = |start: Dim, f: fn(&Dim, &Dim) -> Dim| elements.iter().fold(start, |acc, d| f(&acc, d));
         let known: Option<Vec<i64>> = elements.iter().map(Dim::known).collect();
@@ -119,6 +125,35 @@ impl Reduce {
             Reduction::Min => Some(all(elements.first()?.clone(), Dim::min_of)),
             _ => None,
         }
+    }
+}
+
+/// A sum of integers and a constant, as another type: each wraps around as it would in operators of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SumPlus {
+    pub reduce: Reduce,
+    pub added: i64,
+    pub to: ElementType,
+}
+
+impl SumPlus {
+    fn parse(a: &AttributeReader<'_>) -> Result<Arc<dyn Operator>, OpError> {
+        let reduce = Reduce {
+            reduction: Reduction::Sum,
+            axes: Axes::Input,
+            keepdims: a.flag("keepdims", true)?,
+            noop_with_empty_axes: a.flag("noop_with_empty_axes", false)?,
+        };
+        let to = a.element_type("to")?.filter(|to| Types::INDEX.contains(&ValueType::Tensor(*to)));
+        let to = to.ok_or_else(|| OpError::attribute("to", "it is required; allowed are int32 and int64"))?;
+        Ok(Arc::new(SumPlus { reduce, added: a.int("added", 0)?, to }))
+    }
+}
+
+impl Operator for SumPlus {
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
+        cx.set_element_type(0, self.to);
+        self.reduce.infer_shape(cx).map(|_| ())
     }
 }
 
@@ -144,4 +179,14 @@ pub(super) const DECLARATIONS: &[Declaration] = &[
     reduction!("ReduceProd", [1, 11, 13, 18], NUMERIC, Prod, 18),
     reduction!("ReduceSum", [1, 11, 13], NUMERIC, Sum, 13),
     reduction!("ReduceSumSquare", [1, 11, 13, 18], NUMERIC, SumSquare, 18),
+    // What the fusions of this library make.
+    Declaration::new(
+        "ReduceSum",
+        &[1],
+        "data:T, axes?:int64 -> reduced:any",
+        &[("T", Types::INDEX)],
+        SumPlus::parse,
+    )
+    .domain("rukh")
+    .shape_inputs(&[1]),
 ];

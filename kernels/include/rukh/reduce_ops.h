@@ -9,7 +9,7 @@ enum ReduceOp : u32 {
   SUM, SUM_ABS, SUM_SQUARE, PROD, MAX, MIN, LOG_SUM_EXP, SUM_POWER, MIN_MAX,
 };
 // What becomes of the joined value.
-enum Finish : u32 { PLAIN, MEAN, ROOT, LOG, LOG_EXP, ROOT_P };
+enum Finish : u32 { PLAIN, MEAN, ROOT, LOG, LOG_EXP, ROOT_P, PLUS };
 
 struct ReduceParams {
   u64 in, out;
@@ -34,9 +34,11 @@ struct ReduceParams {
   u64 row;
   Divider tiles;
   u32 unused2;
+  // For PLUS.
+  i64 added;
   Axes kept, reduced;
 };
-static_assert(sizeof(ReduceParams) == 480, "the mirror in providers/hip/reduce/params.rs");
+static_assert(sizeof(ReduceParams) == 488, "the mirror in providers/hip/reduce/params.rs");
 
 // A value that is being reduced; LOG_SUM_EXP has the sum of exp(x − a) in b, MIN_MAX the maximum.
 template <class C> struct Acc {
@@ -145,6 +147,7 @@ template <class C> DEVICE void finish(const ReduceParams &p, u64 output, Acc<C> 
     case MEAN: store_as(p.out, p.out_type, output, p.divisor == 0 ? (C)0 : acc.a / (C)p.divisor); break;
     case ROOT: store_as(p.out, p.out_type, output, sqrt_((f64)acc.a)); break;
     case LOG: store_as(p.out, p.out_type, output, log_((f64)acc.a)); break;
+    case PLUS: acc.a += (C)p.added; [[fallthrough]];
     default: store_as(p.out, p.out_type, output, acc.a); break;
     }
   }

@@ -7,6 +7,7 @@ mod attention;
 mod batch_norm;
 mod columns;
 mod common;
+mod counts;
 mod epilogue;
 mod exchanged;
 mod excite;
@@ -103,6 +104,8 @@ const RULES: &[Rule] = &[
     mean::of_image,
     sums::reshaped,
     sums::constants,
+    counts::plus,
+    counts::narrowed,
     rotary::rotation,
     attention::attention,
     masks::of_attention,

@@ -124,6 +124,7 @@ impl HipKernel for LossKernel {
             op: Op::Sum,
             finish: Finish::Plain,
             power: 0.0,
+            added: 0,
             layout: &layout,
             from: (from, own),
             center: None,

@@ -121,6 +121,7 @@ const NOTES: &[(&str, &str, &str)] = &[
         "QLinearGlobalAveragePool",
         "made by passes: com.microsoft's, of an image whose channels lie four in a word",
     ),
+    ("rukh", "ReduceSum", "made by fusions: ai.onnx's of integers, plus a constant, as another type"),
     (
         "rukh",
         "RotaryEmbedding",

@@ -4,6 +4,7 @@ mod accumulate;
 mod finish;
 mod layout;
 mod singles;
+mod sum_plus;
 
 use std::ops::Range;
 
@@ -32,6 +33,7 @@ pub(super) const KERNELS: &[Entry] = &[
     Entry::new("ReduceProd", build),
     Entry::new("ReduceSum", build),
     Entry::new("ReduceSumSquare", build),
+    Entry::new("ReduceSum", sum_plus::build).domain("rukh"),
 ];
 
 fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
@@ -102,18 +104,23 @@ impl<T: Widen<Wide: Accumulate>> Kernel for ReduceKernel<T> {
         inputs: &[Option<Argument<'_>>],
         _outputs: &[Option<&[usize]>],
     ) -> Result<Prepared, OpError> {
-        let Some(data) = inputs[0] else { return Ok(Prepared::default()) };
-        let axes = match (&self.op.axes, inputs.get(1).copied().flatten()) {
-            (Axes::Attribute(axes), _) => axes.clone().unwrap_or_default(),
-            (Axes::Input, None) => Vec::new(),
-            (Axes::Input, Some(axes)) => match axes.value {
-                Some(value) => value.slice::<i64>().to_vec(),
-                None => return Err(OpError::Unsupported("the axes of a reduction are not known".into())),
-            },
-        };
-        let reduced = self.op.reduced(&axes, data.shape.len())?;
-        Ok(Prepared { state: Some(Box::new(Layout::new(data.shape, &reduced))), scratch: 0 })
+        prepared(&self.op, inputs)
     }
+}
+
+/// The layout of a reduction whose axes are known.
+fn prepared(op: &Reduce, inputs: &[Option<Argument<'_>>]) -> Result<Prepared, OpError> {
+    let Some(data) = inputs[0] else { return Ok(Prepared::default()) };
+    let axes = match (&op.axes, inputs.get(1).copied().flatten()) {
+        (Axes::Attribute(axes), _) => axes.clone().unwrap_or_default(),
+        (Axes::Input, None) => Vec::new(),
+        (Axes::Input, Some(axes)) => match axes.value {
+            Some(value) => value.slice::<i64>().to_vec(),
+            None => return Err(OpError::Unsupported("the axes of a reduction are not known".into())),
+        },
+    };
+    let reduced = op.reduced(&axes, data.shape.len())?;
+    Ok(Prepared { state: Some(Box::new(Layout::new(data.shape, &reduced))), scratch: 0 })
 }
 
 type Acc<T> = <<T as Widen>::Wide as Accumulate>::Acc;

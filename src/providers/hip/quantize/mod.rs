@@ -188,6 +188,7 @@ impl HipKernel for Dynamic {
             op: Op::MinMax,
             finish: Finish::Plain,
             power: 0.0,
+            added: 0,
             layout: &layout,
             from: (Operand::Input(0), ElementType::F32),
             center: None,

@@ -31,6 +31,8 @@ pub(super) struct Reduction<'a> {
     pub(super) finish: Finish,
     /// The exponent of SumPower.
     pub(super) power: f64,
+    /// What Plus adds.
+    pub(super) added: i64,
     pub(super) layout: &'a Layout,
     pub(super) from: (Operand, ElementType),
     /// Subtracted from each element first: a value for each output, of the class's own type.
@@ -81,6 +83,7 @@ impl Reduction<'_> {
         params.count = layout.count as u64;
         params.divisor = layout.count as f64;
         params.power = self.power;
+        params.added = self.added;
         params.neutral = self.neutral();
         params.ty = self.from.1 as u32;
         params.out_type = self.to.1 as u32;

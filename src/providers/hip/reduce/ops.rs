@@ -2,7 +2,7 @@
 
 use crate::ops::OpError;
 use crate::ops::pool::{GlobalPool, Reduction as Pooling};
-use crate::ops::reduce::{Axes, Reduce, Reduction as Kind};
+use crate::ops::reduce::{Axes, Reduce, Reduction as Kind, SumPlus};
 use crate::providers::{Argument, NodeContext};
 use crate::tensor::ElementType;
 
@@ -25,6 +25,7 @@ pub(in super::super) const KERNELS: &[Entry] = &[
     Entry::new("ReduceProd", reduce),
     Entry::new("ReduceSum", reduce),
     Entry::new("ReduceSumSquare", reduce),
+    Entry::new("ReduceSum", sum_plus).domain("rukh"),
 ];
 
 /// A reduction whose axes come from the operator.
@@ -34,7 +35,9 @@ struct ReduceKernel {
     op: Op,
     finish: Finish,
     power: f64,
+    added: i64,
     ty: ElementType,
+    to: ElementType,
 }
 
 enum Over {
@@ -65,7 +68,19 @@ fn reduce(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     if step == Op::LogSumExp && !ty.is_float() {
         class = Class::F64;
     }
-    Ok(Box::new(ReduceKernel { axes: Over::Given(op.clone()), class, op: step, finish, power: 0.0, ty }))
+    let axes = Over::Given(op.clone());
+    Ok(Box::new(ReduceKernel { axes, class, op: step, finish, power: 0.0, added: 0, ty, to: ty }))
+}
+
+fn sum_plus(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
+    let ty = node.input(0).ok_or_else(|| node.no_kernel())?;
+    let SumPlus { ref reduce, added, to } = *node.op::<SumPlus>();
+    // The sum would have to wrap around before it gets wider.
+    if to.size() > ty.size() {
+        return Err(node.no_kernel());
+    }
+    let (axes, class) = (Over::Given(reduce.clone()), Class::I64);
+    Ok(Box::new(ReduceKernel { axes, class, op: Op::Sum, finish: Finish::Plus, power: 0.0, added, ty, to }))
 }
 
 fn global_pool(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
@@ -73,7 +88,7 @@ fn global_pool(node: &NodeContext<'_>) -> Result<Box<dyn HipKernel>, OpError> {
     let class = Class::of(ty).ok_or_else(|| node.no_kernel())?;
     let pooling = node.op::<GlobalPool>().reduction;
     let (op, finish, power) = pooling_steps(pooling);
-    Ok(Box::new(ReduceKernel { axes: Over::Space, class, op, finish, power, ty }))
+    Ok(Box::new(ReduceKernel { axes: Over::Space, class, op, finish, power, added: 0, ty, to: ty }))
 }
 
 /// A pooling's way to put the elements of a window together.
@@ -105,10 +120,11 @@ impl HipKernel for ReduceKernel {
             op: self.op,
             finish: self.finish,
             power: self.power,
+            added: self.added,
             layout: &layout,
             from: (Operand::Input(0), self.ty),
             center: None,
-            to: (Operand::Output(0), self.ty),
+            to: (Operand::Output(0), self.to),
         };
         reduction.launch(plan)
     }

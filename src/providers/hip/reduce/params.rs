@@ -29,11 +29,12 @@ pub(super) struct ReduceParams {
     pub(super) row: u64,
     pub(super) tiles: Divider,
     pub(super) unused2: u32,
+    pub(super) added: i64,
     pub(super) kept: Axes,
     pub(super) reduced: Axes,
 }
 
-const _: () = assert!(size_of::<ReduceParams>() == 480);
+const _: () = assert!(size_of::<ReduceParams>() == 488);
 
 /// `ReduceOp` in the kernel: how elements are put together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,4 +64,6 @@ pub(in super::super) enum Finish {
     LogExp,
     /// The root of the power that SumPower took.
     RootP,
+    /// Plus a constant, of integers.
+    Plus,
 }

@@ -1,9 +1,10 @@
 //! Reductions of every layout and type against the CPU.
 
-use crate::tensor::ElementType::{BF16, F16, F32, F64, I8, I32, U8, U64};
+use crate::graph::Attribute;
+use crate::tensor::ElementType::{BF16, F16, F32, F64, I8, I32, I64, U8, U64};
 
-use super::super::testing::both;
 use super::super::testing::data::{mixed, tensor, tolerance};
+use super::super::testing::{both, both_in};
 
 #[test]
 fn layouts() {
@@ -82,6 +83,21 @@ fn whole_units() {
                 let Some(both) = both(name, 18, &[], &inputs, 1) else { return };
                 both.assert_close(&format!("{name} of {ty} {shape:?}"), 4.0 * tolerance(ty));
             }
+        }
+    }
+}
+
+#[test]
+fn sums_and_a_constant() {
+    let [int, long] = [6, 7];
+    for (ty, to, added) in [(I64, int, -1), (I64, long, 1 << 40), (I32, int, i64::from(i32::MAX))] {
+        for (shape, axes) in
+            [(&[2, 2048][..], 1i64), (&[3, 7], 1), (&[50, 6], 0), (&[1, 100_002], 1), (&[2, 0], 1)]
+        {
+            let attributes = [("added", Attribute::Int(added)), ("to", Attribute::Int(to))];
+            let inputs = [mixed(ty, shape), tensor(&[1], [axes].into_iter())];
+            let Some(both) = both_in("rukh", "ReduceSum", 1, &attributes, &inputs, 1) else { return };
+            both.assert_equal(&format!("{added} and {shape:?} of {ty} along {axes}"));
         }
     }
 }
