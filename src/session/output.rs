@@ -14,6 +14,42 @@ use super::run::Run;
 /// Where each output of a run is to lie.
 pub(super) type Places = SmallVec<[OutputPlace; MANY]>;
 
+/// Where outputs are wanted. `device`: the number of the one that the program runs on.
+pub(super) fn places(outputs: &[Output], inputs: &[ValueRef<'_>], device: Option<u32>) -> Places {
+    let spans = DeviceSpans::of(inputs);
+    outputs.iter().map(|output| output.place(&spans, device)).collect()
+}
+
+/// Where inputs of a run lie in device memory, and what is behind them. Others are behind all memory.
+struct DeviceSpans {
+    starts: SmallVec<[usize; MANY]>,
+    ends: SmallVec<[usize; MANY]>,
+}
+
+impl DeviceSpans {
+    fn of(inputs: &[ValueRef<'_>]) -> Self {
+        let span = |v: &ValueRef<'_>| match (v.place(), v.span()) {
+            (Some(Place::Device), (start, bytes)) => (start.addr(), start.addr() + bytes),
+            _ => (usize::MAX, usize::MAX),
+        };
+        let (starts, ends) = inputs.iter().map(span).unzip();
+        DeviceSpans { starts, ends }
+    }
+
+    /// How an output there lies to the inputs. A decoder of 32 layers has 65 of them for each of 65 outputs, so that a pair
+    /// takes two comparisons.
+    fn place(&self, start: usize, end: usize) -> OutputPlace {
+        let spans = || self.starts.iter().zip(&self.ends);
+        let overlaps = |(&from, &to): (&usize, &usize)| from < end && start < to;
+        let exactly = || spans().position(|(&from, &to)| (from, to) == (start, end));
+        match spans().map(|span| usize::from(overlaps(span))).sum() {
+            0usize => OutputPlace::Device,
+            1 => OutputPlace::DeviceShared { exactly: exactly() },
+            _ => OutputPlace::DeviceShared { exactly: None },
+        }
+    }
+}
+
 /// Where an output of a run goes.
 pub(super) enum Output {
     /// Into memory that the caller gave; its type and shape must be those the run gives.
@@ -54,8 +90,7 @@ impl Output {
         Some(buffer.as_ptr().addr() as u64)
     }
 
-    /// Where the output is wanted. `device`: the number of the one that the program runs on.
-    pub(super) fn place(&self, inputs: &[ValueRef<'_>], device: Option<u32>) -> OutputPlace {
+    fn place(&self, inputs: &DeviceSpans, device: Option<u32>) -> OutputPlace {
         let tensor = match self {
             Output::Bound(tensor) => tensor,
             // What is wanted on another device is made on the host first.
@@ -68,17 +103,8 @@ impl Output {
         let (Some(buffer), Some(_)) = (tensor.buffer(), self.device_address()) else {
             return OutputPlace::Host;
         };
-        let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.len());
-        let span = |v: &ValueRef<'_>| v.span().0.addr()..v.span().0.addr() + v.span().1;
-        let mut sharing = inputs
-            .iter()
-            .enumerate()
-            .filter(|(_, v)| v.place() == Some(Place::Device) && span(v).start < end && start < span(v).end);
-        match (sharing.next(), sharing.next()) {
-            (None, _) => OutputPlace::Device,
-            (Some((i, v)), None) if span(v) == (start..end) => OutputPlace::DeviceShared { exactly: Some(i) },
-            _ => OutputPlace::DeviceShared { exactly: None },
-        }
+        let start = buffer.as_ptr().addr();
+        inputs.place(start, start + buffer.len())
     }
 }
 
@@ -234,5 +260,33 @@ fn copy(from: &[u8], to: &Tensor) {
         // SAFETY: the bound memory is the caller's to write during the run, and holds as many bytes;
         // `copy` allows overlap.
         unsafe { std::ptr::copy(from.as_ptr(), buffer.as_ptr(), from.len().min(buffer.len())) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_in_the_memory_of_inputs() {
+        use OutputPlace::{Device, DeviceShared};
+        // The third one is not in device memory, the last two lie one in the other.
+        let spans = DeviceSpans {
+            starts: SmallVec::from_slice(&[100, 200, usize::MAX, 300, 320]),
+            ends: SmallVec::from_slice(&[150, 250, usize::MAX, 400, 340]),
+        };
+        for (start, end, expected) in [
+            (150, 200, Device),
+            (400, 500, Device),
+            (100, 150, DeviceShared { exactly: Some(0) }),
+            (200, 250, DeviceShared { exactly: Some(1) }),
+            (200, 249, DeviceShared { exactly: None }),
+            (140, 201, DeviceShared { exactly: None }),
+            (300, 310, DeviceShared { exactly: None }),
+            (320, 340, DeviceShared { exactly: None }),
+            (0, 1000, DeviceShared { exactly: None }),
+        ] {
+            assert_eq!(spans.place(start, end), expected, "{start}..{end}");
+        }
     }
 }

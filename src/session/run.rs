@@ -23,7 +23,7 @@ use crate::threads::{Pool, Priority};
 use super::control;
 use super::device_profile::DeviceTimes;
 use super::log::RunLog;
-use super::output::{Output, Places};
+use super::output::{self, Output};
 use super::profile::Recorder;
 use super::queued::Queued;
 use super::step::{StepError, check_known, fact, infer_partly};
@@ -60,7 +60,7 @@ pub(super) fn run(
     ending: &mut Ending,
 ) -> Result<()> {
     let device = program.device.as_ref().map(|pool| pool.provider.device().index as u32);
-    let places: Places = outputs.iter().map(|o| o.place(inputs, device)).collect();
+    let places = output::places(outputs, inputs, device);
     let signature = Signature { inputs, outputs: &places };
     let plan = match program.find_plan(signature) {
         Some(plan) => plan,
