@@ -54,7 +54,7 @@ impl Operator for Cast {
 }
 
 /// Integers in another integer type; `None` where one may not fit.
-fn convert(elements: Vec<Dim>, to: ElementType) -> Option<Vec<Dim>> {
+pub(super) fn convert(elements: Vec<Dim>, to: ElementType) -> Option<Vec<Dim>> {
     match to {
         ElementType::I64 => Some(elements),
         // No tensor has a dimension that int32 cannot hold in a model that casts it to int32.

@@ -153,7 +153,13 @@ impl SumPlus {
 impl Operator for SumPlus {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<(), OpError> {
         cx.set_element_type(0, self.to);
-        self.reduce.infer_shape(cx).map(|_| ())
+        if self.reduce.infer_shape(cx)?.is_some_and(|reduced| reduced == [true])
+            && let Some(elements) = cx.ints(0)
+        {
+            let sum = self.reduce.of_integers(&elements).map(|d| vec![d.add(&Dim::Known(self.added))]);
+            cx.set_elements(0, sum.and_then(|sum| super::cast::convert(sum, self.to)));
+        }
+        Ok(())
     }
 }
 

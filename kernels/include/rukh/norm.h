@@ -49,7 +49,7 @@ struct NormParams {
   u32 pack;
   Divider period;
   u32 moved;
-  // Whether scale and shift are read before the kernels before have ended (norm_rows.h).
+  // Whether scale and shift are read before the kernels before have ended (norm_rows.h); only where no row follows another one.
   u32 early;
   u32 unused;
   Parameter scale, shift;

@@ -11,6 +11,14 @@ DEVICE bool is_plain(const NormParams &p, Piece piece) {
   return piece.whole && p.out_type == p.type && plain(p.scale) && plain(p.shift);
 }
 
+// Whether scale and shift are on their way before the row: where kernels start early, as behind the weights that the next kernel
+// loads they would wait for all of them. AMD's loads come back in order, and the row would wait for them.
+#if defined(__CUDA_ARCH__)
+constexpr bool PARAMETERS_FIRST = true;
+#else
+constexpr bool PARAMETERS_FIRST = false;
+#endif
+
 // Units of an operand that are on their way at once, and groups of 8 elements in them.
 constexpr int AHEAD = 4;
 template <class T> constexpr int GROUPS_AHEAD = AHEAD * 2 / (int)sizeof(T);
@@ -35,10 +43,11 @@ template <class T, class C> DEVICE void add_units(C *x, const Unit *raw) {
   for (int v = 0; v < 8; v++) x[v] += other[v];
 }
 
-// As `take`, of aligned packs of type T. `late` has the bias where there is one; `behind` starts loads that had to wait for it.
-template <class T, class C, class Behind>
+// As `take`, of aligned packs of type T. `late` has the bias where there is one; `beside` starts loads of what is wanted
+// later, with the row's first ones, and `behind` those that had to wait for `late`.
+template <class T, class C, class Beside, class Behind>
 DEVICE Moments<C> take_plain(C (*x)[8], const NormParams &p, Team t, Piece piece, C (*lds)[MAX_WAVES], bool store,
-                             Unit (&late)[AHEAD], Behind behind) {
+                             Unit (&late)[AHEAD], Beside beside, Behind behind) {
   constexpr int UNITS = sizeof(T) / 2;
   u32 n = piece.n;
   u64 before = (piece.from * p.along + piece.first) * sizeof(T);
@@ -52,6 +61,7 @@ DEVICE Moments<C> take_plain(C (*x)[8], const NormParams &p, Team t, Piece piece
     load_ahead<T, C>(own, p.x + before, t, first, n);
     if (p.skip) load_ahead<T, C>(skip, skip_from, t, first, n);
     if (p.bias) load_ahead<T, C>(late, p.bias + piece.first * sizeof(T), t, first, n);
+    if (!first) beside();
     UNROLL
     for (int k = 0; k < GROUPS_AHEAD<T>; k++) {
       u32 g = first + k;
@@ -97,15 +107,19 @@ template <class T, class C> DEVICE void norm_plain(const NormParams &p, Team t, 
   auto load_shift = [&](u32 first) {
     if (p.shift.lie) load_ahead<T, C>(shift, p.shift.address, t, first, piece.n);
   };
-  // Behind another kernel's loads these would take as long as all of them: a few rows, whose next kernel has weights on their way,
-  // took 10 us in place of 3 (H200).
-  load_scale(0);
-  if (!p.bias) load_shift(0);
+  auto start = [&] {
+    load_scale(0);
+    if (!p.bias) load_shift(0);
+  };
+  if constexpr (PARAMETERS_FIRST) start();
   if (p.early) wait_for_kernels_before();
+  auto beside = [&] {
+    if constexpr (!PARAMETERS_FIRST) start();
+  };
   auto behind = [&] {
     if (p.bias) load_shift(0);
   };
-  Moments<C> m = take_plain<T, C>(x, p, t, piece, lds, active, shift, behind);
+  Moments<C> m = take_plain<T, C>(x, p, t, piece, lds, active, shift, beside, behind);
   if (!active) return;
   C factor = 1 / sqrt_(m.squares / (C)p.along + (C)p.epsilon);
   u64 to = p.y + piece.row * p.along * sizeof(T);
@@ -245,9 +259,9 @@ template <class C> DEVICE void norm_parts(const NormParams &p) {
   Unit late[AHEAD];
   auto nothing = [] {};
   if (!piece.whole) m = take<C>(x, p, t, piece, lds, true);
-  else if constexpr (sizeof(C) == 8) m = take_plain<f64, C>(x, p, t, piece, lds, true, late, nothing);
-  else if (p.type == F32) m = take_plain<f32, C>(x, p, t, piece, lds, true, late, nothing);
-  else if (p.type == F16) m = take_plain<f16, C>(x, p, t, piece, lds, true, late, nothing);
-  else m = take_plain<bf16, C>(x, p, t, piece, lds, true, late, nothing);
+  else if constexpr (sizeof(C) == 8) m = take_plain<f64, C>(x, p, t, piece, lds, true, late, nothing, nothing);
+  else if (p.type == F32) m = take_plain<f32, C>(x, p, t, piece, lds, true, late, nothing, nothing);
+  else if (p.type == F16) m = take_plain<f16, C>(x, p, t, piece, lds, true, late, nothing, nothing);
+  else m = take_plain<bf16, C>(x, p, t, piece, lds, true, late, nothing, nothing);
   if (item_id() == 0) ((Moments<C> *)p.partials)[group_id()] = m;
 }

@@ -147,7 +147,7 @@ template <class C> DEVICE void finish(const ReduceParams &p, u64 output, Acc<C> 
     case MEAN: store_as(p.out, p.out_type, output, p.divisor == 0 ? (C)0 : acc.a / (C)p.divisor); break;
     case ROOT: store_as(p.out, p.out_type, output, sqrt_((f64)acc.a)); break;
     case LOG: store_as(p.out, p.out_type, output, log_((f64)acc.a)); break;
-    case PLUS: acc.a += (C)p.added; [[fallthrough]];
+    case PLUS: acc.a = (C)((u64)acc.a + (u64)p.added); [[fallthrough]];
     default: store_as(p.out, p.out_type, output, acc.a); break;
     }
   }

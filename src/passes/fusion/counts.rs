@@ -30,10 +30,6 @@ impl Sum {
     /// Puts it in the place of the node that uses it.
     fn replace(self, rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
         let SumPlus { reduce, added, to } = self.op;
-        // Numbers that shapes come from.
-        if rw.fact(rw.output(root)?).elements.is_some() {
-            return None;
-        }
         let attributes = [
             ("keepdims", Attribute::Int(reduce.keepdims.into())),
             ("noop_with_empty_axes", Attribute::Int(reduce.noop_with_empty_axes.into())),
@@ -56,11 +52,7 @@ pub(super) fn plus(rw: &mut Rewriter<'_>, root: NodeId) -> Option<()> {
         _ => return None,
     };
     let mut found = Sum::of(rw, sum)?;
-    let constant = rw.constant(constant)?;
-    let [added] = constant.to_ints()?[..] else { return None };
-    if constant.shape().len() > rw.shape(sum)?.len() {
-        return None;
-    }
+    let [added] = rw.constant(constant)?.to_ints()?[..] else { return None };
     found.op.added = found.op.added.wrapping_add(if is_less { added.wrapping_neg() } else { added });
     found.replace(rw, root)
 }
@@ -134,6 +126,42 @@ mod tests {
                 "return y",
             ],
         );
+    }
+
+    /// Layouts of sums, as the CPU computes them by nodes of their own and by one.
+    #[test]
+    fn sums_of_every_layout() {
+        let axes_of = |axes: &[i64]| (vec![axes.len()], axes.to_vec());
+        for (shape, axes, keepdims, result) in [
+            (&["2", "9"][..], Some(vec![1]), 0, "[2]"),
+            (&["2", "9"], Some(vec![0]), 1, "[1, 9]"),
+            (&["3", "4", "300"], Some(vec![0, 2]), 0, "[4]"),
+            (&["3", "4", "300"], Some(vec![1]), 1, "[3, 1, 300]"),
+            (&["5"], None, 0, "[]"),
+        ] {
+            let mut builder = GraphBuilder::new().input("x", shape).ints("one", &[], &[1]);
+            let mut inputs = vec!["mask"];
+            if let Some((shape, axes)) = axes.as_deref().map(axes_of) {
+                builder = builder.ints("axes", &shape, &axes);
+                inputs.push("axes");
+            }
+            let keeps = [("keepdims", Attribute::Int(keepdims))];
+            let to = |ty: ElementType| [("to", Attribute::Int(ty as i64))];
+            let builder = builder
+                .node_with("Cast", &to(ElementType::I64), &["x"], &["mask"])
+                .node_with("ReduceSum", &keeps, &inputs, &["count"])
+                .node("Sub", &["count", "one"], &["last"])
+                .node_with("Cast", &to(ElementType::I32), &["last"], &["length"])
+                .node_with("Cast", &to(ElementType::F32), &["length"], &["y"])
+                .output("y");
+            let sum = format!(
+                "length: int32{result} = rukh.ReduceSum<keepdims={keepdims}, noop_with_empty_axes=0, added=-1, to=6>({})",
+                inputs.join(", ")
+            );
+            let mask = format!("mask: int64[{}] = Cast<to=7>(x)", shape.join(", "));
+            let y = format!("y: float{result} = Cast<to=1>(length)");
+            assert_fused(builder, &[&mask, &sum, &y, "return y"]);
+        }
     }
 
     #[test]

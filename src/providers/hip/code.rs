@@ -63,8 +63,8 @@ pub(super) fn waits(target: &str) -> bool {
     target == "sm_90"
 }
 
-/// Whether a family's kernels gain by being started early: products of few rows, which load constants before they wait, and
-/// what lies between them.
+/// Whether a family's kernels gain by being started early: products of few rows, rows of embeddings and normalisations, which
+/// load constants before they wait, and attention between them. Other kernels of these families only wait.
 pub(super) fn gains_by_early_start(family: &str) -> bool {
     [
         "gemv_",

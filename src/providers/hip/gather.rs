@@ -228,8 +228,8 @@ impl GatherKernel {
         let count = data[..axis].iter().product::<usize>() * index_count * inner;
         let many = count > 2 * plan.provider.unit().compute_units * GROUP as usize * SLICE_UNITS;
         let each = if many { SLICE_UNITS } else { 1 };
-        // Rows of tokens, which a decoder's first product waits for.
-        let early = plan.is_constant(Operand::Input(0)) && plan.is_settled(Operand::Input(1));
+        // A few rows of tokens, which a decoder's first product waits for; not where the run's first kernel brings them.
+        let early = !many && plan.is_constant(Operand::Input(0)) && plan.is_settled(Operand::Input(1));
         let params = GatherParams {
             each: each as u32,
             early: early.into(),

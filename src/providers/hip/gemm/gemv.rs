@@ -13,6 +13,7 @@ use super::super::PlanBuilder;
 use super::super::launch::{AddressedParams, KernelName};
 use super::super::norm::Rms;
 use super::super::unit::Unit;
+use super::hopper;
 use super::product::Product;
 use super::spread::{Lines, Split, WAVES, split};
 
@@ -106,10 +107,10 @@ impl Form {
                 more: Default::default(),
             })
         };
-        // Those of few rows take whole packs of columns.
-        let packs = ty.size() == 2 && product.n.is_multiple_of(16 / ty.size());
-        let most = if packs { MOST_HALF_ROWS_BESIDE_WGMMA } else { MOST_ROWS };
-        if unit.wgmma && unit.tensor_maps && product.m > most {
+        let packs = ty.size() == 2 && product.n.is_multiple_of(8);
+        let tiles = || packs && !hopper::tiles(product, ty, unit).is_empty();
+        let is_more = |most| unit.wgmma && unit.tensor_maps && product.m > most;
+        if is_more(MOST_ROWS) || is_more(MOST_HALF_ROWS_BESIDE_WGMMA) && tiles() {
             return None;
         }
         let by_mma = || form(true).filter(|form| form.gains_by_mma([product.m, product.k], norm, ty, unit));
@@ -356,8 +357,7 @@ mod tests {
 
     #[test]
     fn several_rows_of_half_precision_go_by_mma() {
-        let ampere = Unit::AMPERE;
-        let without_maps = Unit { tensor_maps: false, ..Unit::HOPPER };
+        let (ampere, without_maps) = (Unit::AMPERE, Unit { tensor_maps: false, ..Unit::HOPPER });
         for (m, k, ty, unit, expected) in [
             (2, 2048, ElementType::F16, Unit::HOPPER, Some(("gemv_f16", 2))),
             (3, 2048, ElementType::F16, Unit::HOPPER, Some(("mma_gemv_f16", 4))),
