@@ -6,6 +6,7 @@ use super::few_rows::{self, Rows};
 use crate::isa::Dispatch;
 use crate::loops::exponential::{Sigmoid, Softplus, Swish, Tanh, TanhGelu};
 use crate::loops::map::apply;
+use crate::loops::softmax_row::{ExpBelowZero, Exponentials, Largest, PowerBelowOne};
 use crate::loops::together::apply_together;
 use crate::loops::vector;
 use crate::operators::unary::function;
@@ -27,11 +28,26 @@ pub(crate) trait Activate: Float + 'static {
         few_rows::plain_sums(weights, many, few);
     }
 
+    /// The largest of scores and of another number; a score that is no number counts as none.
+    fn largest(scores: &[Self], other: Self) -> Self {
+        scores.iter().fold(other, |most, &x| if x > most { x } else { most })
+    }
+
     /// Turns scores into the exponentials of `score − largest`, which no score exceeds, and sums them.
     fn exponentials(scores: &mut [Self], largest: Self) -> Self {
         let mut sum = Self::zero();
         for x in scores {
             *x = (*x - largest).exp();
+            sum = sum + *x;
+        }
+        sum
+    }
+
+    /// The same of powers of two in place of exponentials.
+    fn powers_of_two(scores: &mut [Self], largest: Self) -> Self {
+        let mut sum = Self::zero();
+        for x in scores {
+            *x = (*x - largest).exp2();
             sum = sum + *x;
         }
         sum
@@ -93,8 +109,16 @@ impl Activate for f32 {
         few_rows::sums(weights, many, few);
     }
 
+    fn largest(scores: &[f32], other: f32) -> f32 {
+        Largest { scores, other }.widest()
+    }
+
     fn exponentials(scores: &mut [f32], largest: f32) -> f32 {
-        vector::Exponentials { scores, largest }.widest()
+        Exponentials { scores, largest, below_zero: ExpBelowZero }.widest()
+    }
+
+    fn powers_of_two(scores: &mut [f32], largest: f32) -> f32 {
+        Exponentials { scores, largest, below_zero: PowerBelowOne }.widest()
     }
 
     fn sigmoid(values: &mut [f32]) {

@@ -24,6 +24,7 @@ pub(super) mod same_type;
 pub(super) mod sample;
 pub(super) mod scratch;
 pub(super) mod simd;
+pub(super) mod softmax_row;
 pub(super) mod statistics;
 pub(super) mod store;
 pub(super) mod strided;

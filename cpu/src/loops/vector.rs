@@ -1,11 +1,10 @@
 //! Functions over vectors of f32: the error function, GELU, and what exponentials are made of.
 
-use crate::loops::store::store_first;
 use crate::loops::together::{Together, each, in_step, polynomial};
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
 use rten_simd::ops::{BitOps, FloatOps, IntOps, NumOps};
-use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
+use rten_simd::{Isa, Simd, SimdUnaryOp};
 
 /// The error function, within 2 ulp.
 #[derive(Default)]
@@ -54,7 +53,7 @@ pub(super) const LOWEST: f32 = -87.3;
 pub(super) const ROUND: f32 = 12_582_912.0;
 
 /// What is added to the exponent of a power of two that is half as large.
-const BIAS: f32 = 126.0;
+pub(super) const BIAS: f32 = 126.0;
 
 /// Two factors of `exp(x)`, within 1 ulp, for `x` from `LOWEST` to 89, where it is infinite; NaN stays NaN in their product.
 #[inline(always)]
@@ -172,44 +171,6 @@ impl Together for Gelu {
     }
 }
 
-/// `exp(score − largest)` in the place of each score, none of which exceeds `largest`; gives their sum.
-pub(crate) struct Exponentials<'a> {
-    pub(crate) scores: &'a mut [f32],
-    pub(crate) largest: f32,
-}
-
-impl SimdOp for Exponentials<'_> {
-    type Output = f32;
-
-    #[inline(always)]
-    fn eval<I: Isa>(self, isa: I) -> f32 {
-        let ops = isa.f32();
-        let len = ops.len();
-        let largest = ops.splat(self.largest);
-        // Four sums, so that none waits for the one before it.
-        let mut sums = [ops.zero(); 4];
-        let mut fours = self.scores.chunks_exact_mut(4 * len);
-        for four in fours.by_ref() {
-            for (sum, scores) in sums.iter_mut().zip(four.chunks_exact_mut(len)) {
-                let y = exp_below_zero(isa, ops.sub(ops.load(scores), largest));
-                ops.store(y, scores);
-                *sum = ops.add(*sum, y);
-            }
-        }
-        for scores in fours.into_remainder().chunks_mut(len) {
-            let mask = ops.first_n_mask(scores.len());
-            // SAFETY: the mask has as many elements as the slice.
-            unsafe {
-                let x = ops.load_ptr_mask(scores.as_ptr(), mask);
-                let y = exp_below_zero(isa, ops.sub(x, largest));
-                store_first(isa, y, scores.as_mut_ptr(), scores.len(), mask);
-                sums[0] = ops.add(sums[0], ops.select(y, ops.zero(), mask));
-            }
-        }
-        ops.sum(ops.add(ops.add(sums[0], sums[1]), ops.add(sums[2], sums[3])))
-    }
-}
-
 /// `x·Φ(x)` within 3e-4 of itself above −4, and within 1e-6 below: for results that are rounded to bfloat16.
 #[derive(Default)]
 pub(crate) struct RoughGelu;
@@ -249,7 +210,6 @@ impl SimdUnaryOp<f32> for RoughGelu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::Dispatch;
 
     /// Steps between two neighbouring floats, measured at `want`.
     fn ulps(got: f32, want: f64) -> f64 {
@@ -296,24 +256,5 @@ mod tests {
         assert_eq!(RoughGelu.scalar_eval(f32::INFINITY), f32::INFINITY);
         assert!(RoughGelu.scalar_eval(f32::NEG_INFINITY).abs() < 1e-7);
         assert!(RoughGelu.scalar_eval(f32::NAN).is_nan());
-    }
-
-    #[test]
-    fn exponentials_and_their_sum() {
-        for count in [0, 1, 15, 16, 63, 64, 65, 200] {
-            let scores: Vec<f32> = (0..count).map(|i| ((i * 37) % 101) as f32 * -0.4 + 7.0).collect();
-            let want: Vec<f64> = scores.iter().map(|&x| (f64::from(x) - 7.0).exp()).collect();
-            let mut got = scores.clone();
-            let sum = Exponentials { scores: &mut got, largest: 7.0 }.widest();
-            for (got, want) in got.iter().zip(&want) {
-                assert!((f64::from(*got) - want).abs() <= 3e-7 * want, "{count}: {got} {want}");
-            }
-            let want: f64 = want.iter().sum();
-            assert!((f64::from(sum) - want).abs() <= 1e-6 * want, "{count}: {sum} {want}");
-        }
-        let mut special = [f32::NEG_INFINITY, f32::NAN, -1000.0, 0.0];
-        let sum = Exponentials { scores: &mut special, largest: 0.0 }.widest();
-        assert!(sum.is_nan() && special[0] == 0.0 && special[1].is_nan() && special[2] == 0.0);
-        assert_eq!(special[3], 1.0);
     }
 }

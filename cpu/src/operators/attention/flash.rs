@@ -4,27 +4,34 @@
 //! Source of the algorithm: Dao et al., "FlashAttention" (2022), with the running softmax of Milakov
 //! and Gimelshein (2018).
 
+use std::f64::consts::LOG2_E;
+use std::ops::Range;
+
 use num_traits::{AsPrimitive, Float, Zero};
 
 use crate::ops::attention::Scores;
 use crate::threads::Pool;
 
 use super::problem::{Cached, Problem, ScoreOutput, Sink};
-use super::softmax_step::{Times, softmax_step};
+use super::softmax_step::{Base, Times, softmax_step};
 use super::{few_queries, halves};
 use crate::gemm::{Activate, Compute, Matrix, Shared, Store, multiply_block};
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::widest;
 
-/// Queries of a tile.
-const QUERIES: usize = 64;
+/// Queries of a tile: so few that their scores of a long block of keys stay in the L2 cache.
+const QUERIES: usize = 24;
 /// Tiles of one head that a thread computes together, block of keys by block of keys: they share what is packed.
-const TILES: usize = 8;
+const TILES: usize = 32;
 /// Queries from which on it pays off to pack keys and values.
 const PACKED: usize = 8;
-/// Keys of a tile.
-const KEYS: usize = 256;
+/// Keys of a tile where all queries see the same ones: each block of keys costs a maximum, a sum and a product more.
+const KEYS: usize = 1536;
+/// Of these so many are summed in one go: longer sums have larger errors.
+const SUMMED: usize = 256;
+/// Keys of a tile where some see fewer: blocks that a tile's queries do not see are left out.
+const FEWER_KEYS: usize = 256;
 
 impl<T: Store<Compute: Activate>> Sink<'_, T> {
     pub(super) fn score(self, head: usize) -> T::Compute {
@@ -81,17 +88,22 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     p: &Problem<'_, T>,
     batch: usize,
     head: usize,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     y: &Parts<'_, T>,
     scores: Option<&ScoreOutput<'_, T>>,
 ) {
     let kv_head = head / (p.heads / p.kv_heads);
     // Scores to be written are kept whole.
-    let step = if scores.is_some() { p.keys } else { KEYS.min(p.keys) }.max(1);
     let (m, visible) = match scores {
         Some(_) => (rows.len(), 0..p.keys),
         None => (rows.len(), p.mask.visible(batch, rows.clone(), p.keys)),
     };
+    let step = match scores {
+        Some(_) => p.keys,
+        None if p.mask.is_of_all(batch, rows.clone(), p.keys) => KEYS.min(p.keys),
+        None => FEWER_KEYS.min(p.keys),
+    };
+    let step = step.max(1);
     let copied = |of: &Cached<'_, T>, size: usize| {
         if of.converts() || !T::Compute::ANY_STRIDES { step * size } else { 0 }
     };
@@ -102,12 +114,16 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     let lengths =
         [m * p.size, QUERIES.min(m) * step, m * p.v_size, copies[0], copies[1], shared[0], shared[1], m, m];
     with_scratch(lengths, |[q, s, o, k_copy, v_copy, k_room, v_room, max, sum]: [&mut [T::Compute]; 9]| {
-        load_queries(p, batch, head, rows.start, q);
+        // What is added to scores or done with them is for those of exponentials.
+        let plain = scores.is_none() && p.softcap == 0.0 && p.mask.hides_only();
+        let (base, unit) = if plain { (Base::Two, LOG2_E) } else { (Base::E, 1.0) };
+        let unit = T::Compute::of_f64(unit);
+        load_queries(p, batch, head, rows.start, unit, q);
         o.fill(T::Compute::default());
         max.fill(T::Compute::neg_infinity());
         sum.fill(T::Compute::default());
         if let Some(sink) = p.sink {
-            max.fill(sink.score(head));
+            max.fill(sink.score(head) * unit);
             sum.fill(T::Compute::of(1.0));
         }
         for start in visible.clone().step_by(step) {
@@ -115,7 +131,11 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
             let k = keys_of(p, batch, kv_head, start..start + n, k_copy);
             let v = values_of(p, batch, kv_head, start..start + n, v_copy);
             let shared_k = packed.then(|| Shared::new(k, p.size, n, k_room));
-            let shared_v = packed.then(|| Shared::new(v, n, p.v_size, v_room));
+            let parts = || (0..n).step_by(SUMMED).map(|first| first..(first + SUMMED).min(n));
+            let part_of = |part: &Range<usize>| room(part.start, p.v_size)..room(part.end, p.v_size);
+            for part in parts().filter(|_| packed) {
+                Shared::new(v.at(part.start, 0), part.len(), p.v_size, &mut v_room[part_of(&part)]);
+            }
             for tile in (0..m).step_by(QUERIES) {
                 let (first, m) = (rows.start + tile, QUERIES.min(m - tile));
                 let seen = p.mask.visible(batch, first..first + m, p.keys);
@@ -134,11 +154,17 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
                 let (max, sum) = (&mut max[tile..][..m], &mut sum[tile..][..m]);
                 for (i, row) in s.chunks_exact_mut(n).enumerate() {
                     let o = &mut o[i * p.v_size..][..p.v_size];
-                    weigh(p, [batch, head, first + i, start], row, (&mut max[i], &mut sum[i], o), scores);
+                    let state = (&mut max[i], &mut sum[i], o);
+                    weigh(p, [batch, head, first + i, start], row, base, state, scores);
                 }
-                match &shared_v {
-                    Some(v) => v.multiply(o, m, Matrix::new(s, n), true),
-                    None => multiply_block(o, (m, p.v_size, n), Matrix::new(s, n), v, true),
+                for part in parts() {
+                    let weights = Matrix::new(&*s, n).at(0, part.start);
+                    if packed {
+                        let v = Shared::written(&v_room[part_of(&part)], part.len(), p.v_size);
+                        v.multiply(o, m, weights, true);
+                    } else {
+                        multiply_block(o, (m, p.v_size, part.len()), weights, v.at(part.start, 0), true);
+                    }
                 }
             }
         }
@@ -159,7 +185,7 @@ fn keys_of<'a, T: Store<Compute: Activate + AsPrimitive<f64>>>(
     p: &Problem<'a, T>,
     batch: usize,
     kv_head: usize,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     copy: &'a mut [T::Compute],
 ) -> Matrix<'a, T::Compute> {
     let n = rows.len();
@@ -181,7 +207,7 @@ fn values_of<'a, T: Store<Compute: Activate + AsPrimitive<f64>>>(
     p: &Problem<'a, T>,
     batch: usize,
     kv_head: usize,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     copy: &'a mut [T::Compute],
 ) -> Matrix<'a, T::Compute> {
     let values = p.v.rows([batch, kv_head, rows.start], (rows.len(), p.v_size), copy);
@@ -194,6 +220,7 @@ fn weigh<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     p: &Problem<'_, T>,
     [batch, head, query, start]: [usize; 4],
     row: &mut [T::Compute],
+    base: Base,
     (max, sum, o): (&mut T::Compute, &mut T::Compute, &mut [T::Compute]),
     scores: Option<&ScoreOutput<'_, T>>,
 ) {
@@ -215,7 +242,7 @@ fn weigh<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     keep(Scores::SoftCapped, row);
     p.mask.add(batch, head, query, start, row);
     keep(Scores::Biased, row);
-    softmax_step(max, sum, o, row, T::Compute::of(1.0), T::Compute::exponentials);
+    softmax_step(max, sum, o, row, base);
     if scores.is_some_and(|out| out.stage == Scores::Probabilities) {
         let total = *sum;
         let factor = if total > T::Compute::zero() { total.recip() } else { T::Compute::zero() };
@@ -225,15 +252,16 @@ fn weigh<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     }
 }
 
-/// The tile's queries, scaled.
+/// The tile's queries, scaled, with scores in such units.
 fn load_queries<T: Store<Compute: Activate>>(
     p: &Problem<'_, T>,
     batch: usize,
     head: usize,
     first: usize,
+    unit: T::Compute,
     q: &mut [T::Compute],
 ) {
-    let scale = T::Compute::of(p.scale);
+    let scale = T::Compute::of(p.scale) * unit;
     for (i, out) in q.chunks_exact_mut(p.size.max(1)).enumerate() {
         let row = &p.q.from(batch, head, first + i)[..p.size];
         out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load() * scale);

@@ -9,7 +9,7 @@ use crate::threads::Pool;
 use super::exponentials::{largest, rounded_exponentials, rounded_times};
 use super::heads::Heads;
 use super::problem::{Problem, Sink};
-use super::softmax_step::{Times, step_to};
+use super::softmax_step::{Base, Times, step_to};
 use crate::gemm::{Activate, Bf16Pair, COLUMNS, DotGroup, Store, Tiles, panel_product};
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
@@ -134,7 +134,7 @@ impl<T: Store> Task<'_, T> {
                         // SAFETY: `attention` asked the processor.
                         let new = unsafe { largest(scores, scale, *max) };
                         let o = &mut o[r * width..][..width];
-                        step_to(new, (max, sum, o), scores, |scores, largest| {
+                        step_to(new, (max, sum, o), scores, Base::E, |scores, largest| {
                             // SAFETY: as above.
                             unsafe { rounded_exponentials(scores, scale, largest, weights) }
                         });

@@ -181,6 +181,12 @@ impl Mask<'_> {
         range.start..range.end.max(range.start)
     }
 
+    /// Whether each of these queries sees the same keys, as far as positions and blocks tell.
+    pub(super) fn is_of_all(&self, batch: usize, queries: Range<usize>, keys: usize) -> bool {
+        let of = |query| self.range(batch, query, keys);
+        self.blocks.is_none() && of(queries.start) == of(queries.end.max(1) - 1)
+    }
+
     /// Adds the mask to the scores of a query from key `start`.
     pub(super) fn add<C: Activate>(
         &self,

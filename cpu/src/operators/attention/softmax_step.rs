@@ -3,26 +3,40 @@
 use crate::gemm::Activate;
 use crate::loops::simd::{Loop, widest};
 
-/// Has a row's part of the scores, multiplied with `scale`, made exponentials against the running maximum by
-/// `exponentials`, which gives their sum, and brings what was summed before to the new maximum. Scores of which none
-/// is visible yet become exponentials of −∞.
-pub(super) fn softmax_step<C: Activate>(
-    max: &mut C,
-    sum: &mut C,
-    o: &mut [C],
-    scores: &mut [C],
-    scale: C,
-    exponentials: impl FnOnce(&mut [C], C) -> C,
-) {
-    let new = widest(Largest { row: scores, scale, other: *max });
-    step_to(new, (max, sum, o), scores, exponentials);
+/// What exponentials are powers of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Base {
+    E,
+    /// Scores were multiplied by `log₂(e)`: powers of two take three multiplications less for each vector.
+    Two,
 }
 
-/// The same where the new maximum is known.
+impl Base {
+    fn power<C: Activate>(self, exponent: C) -> C {
+        match self {
+            Base::E => exponent.exp(),
+            Base::Two => exponent.exp2(),
+        }
+    }
+}
+
+/// Makes a row's part of the scores exponentials against the running maximum, and brings what
+/// was summed before to the new maximum. Scores of which none is visible yet become exponentials of −∞.
+pub(super) fn softmax_step<C: Activate>(max: &mut C, sum: &mut C, o: &mut [C], scores: &mut [C], base: Base) {
+    let new = C::largest(scores, *max);
+    let exponentials = match base {
+        Base::E => C::exponentials,
+        Base::Two => C::powers_of_two,
+    };
+    step_to(new, (max, sum, o), scores, base, exponentials);
+}
+
+/// The same where the new maximum is known, with exponentials by a function that gives their sum.
 pub(super) fn step_to<C: Activate>(
     new: C,
     (max, sum, o): (&mut C, &mut C, &mut [C]),
     scores: &mut [C],
+    base: Base,
     exponentials: impl FnOnce(&mut [C], C) -> C,
 ) {
     if new == C::neg_infinity() {
@@ -31,43 +45,12 @@ pub(super) fn step_to<C: Activate>(
     }
     let part = exponentials(scores, new);
     if *max < new && *sum > C::zero() {
-        let factor = (*max - new).exp();
+        let factor = base.power(*max - new);
         *sum = *sum * factor;
         widest(Times(o, factor));
     }
     *sum = *sum + part;
     *max = new;
-}
-
-/// The largest of a row's elements, scaled, and another.
-struct Largest<'a, C> {
-    row: &'a [C],
-    scale: C,
-    other: C,
-}
-
-impl<C: Activate> Loop for Largest<'_, C> {
-    type Output = C;
-
-    /// In sixteen lanes, which vector instructions can do at once.
-    #[inline(always)]
-    fn run(self) -> C {
-        let Largest { row, scale, other } = self;
-        let larger = |a: C, b: C| if b > a { b } else { a };
-        let (chunks, rest) = row.as_chunks::<16>();
-        let mut lanes = [C::neg_infinity(); 16];
-        for chunk in chunks {
-            for i in 0..16 {
-                lanes[i] = larger(lanes[i], chunk[i] * scale);
-            }
-        }
-        for half in [8, 4, 2, 1] {
-            for i in 0..half {
-                lanes[i] = larger(lanes[i], lanes[i + half]);
-            }
-        }
-        rest.iter().fold(larger(other, lanes[0]), |a, &b| larger(a, b * scale))
-    }
 }
 
 /// Multiplies all elements with a number.

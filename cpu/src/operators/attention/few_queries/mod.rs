@@ -14,7 +14,7 @@ use num_traits::{Float, Zero};
 use crate::threads::Pool;
 
 use super::problem::Problem;
-use super::softmax_step::{Times, softmax_step};
+use super::softmax_step::{Base, Times, softmax_step};
 use crate::gemm::{Activate, Store};
 use crate::loops::parallel::Parts;
 use crate::loops::scratch::with_scratch;
@@ -162,8 +162,7 @@ impl<T: Store<Compute: Activate>> Task<'_, T> {
                 }
                 p.mask.add(self.batch, head, query, start, s);
                 let o = &mut o[row * p.v_size..][..p.v_size];
-                let one = T::Compute::of(1.0);
-                softmax_step(&mut max[row], &mut sum[row], o, s, one, T::Compute::exponentials);
+                softmax_step(&mut max[row], &mut sum[row], o, s, Base::E);
             }
             let v = p.v.rows([self.batch, self.kv_head, start], (n, p.v_size), copy);
             T::Compute::sums(s, v, o);
