@@ -31,6 +31,59 @@ pub(crate) fn split_mut<T: Send>(
     });
 }
 
+/// A range in runs for threads to take one after the other: each thread has as much of it, in runs that become shorter. So
+/// one whose processor is slower, as other work has a part of it, leaves short runs to others in the end; no run is much
+/// shorter than it has to be. Threads are handed as many runs each, the last of which may be empty.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shares {
+    count: usize,
+    threads: usize,
+    most: usize,
+    least: usize,
+    /// Runs of a thread.
+    each: usize,
+}
+
+impl Shares {
+    /// Of `0..count`, in runs of `most` at most, and of `least` where there are so many.
+    pub(crate) fn new(count: usize, threads: usize, most: usize, least: usize) -> Self {
+        let (threads, most) = (threads.clamp(1, count.max(1)), most.max(1));
+        let mut shares = Shares { count, threads, most, least: least.clamp(1, most), each: 0 };
+        let mut left = count.div_ceil(threads);
+        while left > 0 {
+            left -= shares.first(left);
+            shares.each += 1;
+        }
+        shares
+    }
+
+    /// How many runs there are.
+    pub(crate) fn runs(&self) -> usize {
+        self.threads * self.each
+    }
+
+    /// A run.
+    pub(crate) fn run(&self, i: usize) -> Range<usize> {
+        let (thread, before) = (i / self.each.max(1), i % self.each.max(1));
+        let mut start = self.count * thread / self.threads;
+        let end = self.count * (thread + 1) / self.threads;
+        for _ in 0..before {
+            start += self.first(end - start);
+        }
+        start..start + self.first(end - start)
+    }
+
+    /// The length of the first run where so much is left.
+    fn first(&self, left: usize) -> usize {
+        if self.threads == 1 {
+            // Nobody waits: as long ones as there may be.
+            return left.div_ceil(left.div_ceil(self.most).max(1));
+        }
+        let half = left.div_ceil(2).clamp(self.least, self.most);
+        if left < half + self.least { left.min(self.most) } else { half }
+    }
+}
+
 /// Among how many threads an image of a batch is shared out: just one has it where all threads have images of their own.
 pub(crate) fn threads_of_image(images: usize, threads: usize) -> usize {
     let own = images > 0 && (images.is_multiple_of(threads) || images >= 4 * threads);
@@ -76,6 +129,31 @@ impl<'a, T> Parts<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_become_shorter() {
+        let lengths =
+            |shares: Shares| -> Vec<usize> { (0..shares.runs()).map(|i| shares.run(i).len()).collect() };
+        assert_eq!(lengths(Shares::new(28, 2, 7, 1)), [7, 4, 2, 1, 7, 4, 2, 1]);
+        assert_eq!(lengths(Shares::new(64, 2, 64, 4)), [16, 8, 4, 4, 16, 8, 4, 4]);
+        assert_eq!(lengths(Shares::new(13, 2, 11, 3)), [3, 3, 4, 3]);
+        assert_eq!(lengths(Shares::new(15, 2, 2, 1)), [2, 2, 2, 1, 0, 2, 2, 2, 1, 1]);
+        assert_eq!(lengths(Shares::new(9, 2, 3, 1)), [2, 1, 1, 3, 1, 1]);
+        assert_eq!(lengths(Shares::new(13, 1, 5, 3)), [5, 4, 4]);
+        assert_eq!(lengths(Shares::new(2, 4, 5, 3)), [1, 1]);
+        assert_eq!(lengths(Shares::new(0, 4, 5, 3)), [0; 0]);
+        for (count, threads, most, least) in
+            [(1, 1, 1, 1), (97, 2, 15, 3), (49, 3, 7, 2), (1000, 16, 9, 9), (1000, 7, 1000, 1), (5, 2, 1, 4)]
+        {
+            let shares = Shares::new(count, threads, most, least);
+            let mut end = 0;
+            for range in (0..shares.runs()).map(|i| shares.run(i)) {
+                assert!(range.start == end && range.len() <= most, "{shares:?}: {range:?} after {end}");
+                end = range.end;
+            }
+            assert_eq!(end, count, "{shares:?}");
+        }
+    }
 
     #[test]
     fn every_unit_is_written_once() {

@@ -115,7 +115,7 @@ impl Kernel for ConvKernel {
             Weight::Packed(packed) => {
                 packed.plan(&self.op, &g, w.shape[1], self.threads).map(|plan| Way::Dot(Box::new(plan)))
             }
-            Weight::Pairs(rows) => Some(Way::Pairs(rows.plan(&g, w.shape[1]))),
+            Weight::Pairs(rows) => Some(Way::Pairs(rows.plan(&g, w.shape[1], self.threads))),
             Weight::Depthwise(_) if !empty => DepthwisePlane::new(&g).map(Way::Depthwise),
             _ => None,
         };

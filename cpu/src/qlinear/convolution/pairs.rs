@@ -32,8 +32,6 @@ const CACHED: usize = 48 * 1024;
 const RESTS: usize = 4;
 /// Fewest and most vectors' widths of positions of a block.
 const BLOCK: (usize, usize) = (3, 15);
-/// More threads than this share positions rather than strips of a weight.
-const MANY: usize = 4;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 20;
 
@@ -70,6 +68,8 @@ pub(crate) struct Plan {
     channels: usize,
     /// Whether planes are what positions read.
     in_place: bool,
+    /// Where threads have parts of the weight: from a line of what all positions read to the next.
+    shared: Option<usize>,
 }
 
 impl PairRows {
@@ -150,17 +150,35 @@ impl PairRows {
         }))
     }
 
-    pub(crate) fn plan(&self, g: &Geometry, channels: usize) -> Plan {
+    pub(crate) fn plan(&self, g: &Geometry, channels: usize, threads: usize) -> Plan {
         let ones = |of: &[usize]| of.iter().all(|&x| x == 1);
         let in_place = g.input == g.output && ones(&g.kernel) && ones(&g.strides);
-        let tiling = self.winograd.as_ref().and_then(|rows| Tiling::new(g, rows));
-        Plan { table: PatchTable::new(g), tiling, dot_groups: channels.div_ceil(4), channels, in_place }
+        let tiling = self.winograd.as_ref().and_then(|rows| Tiling::new(g, rows, threads));
+        // The larger of two operands is shared out: what all threads read is read by each.
+        let columns: usize = g.output.iter().product();
+        let shared = (threads > 1 && self.m > columns && tiling.is_none()).then(|| odd_widths(columns));
+        Plan {
+            table: PatchTable::new(g),
+            tiling,
+            dot_groups: channels.div_ceil(4),
+            channels,
+            in_place,
+            shared,
+        }
     }
 
-    /// Bytes of scratch: planes with what vectors read beyond them, and what sums begin with and are multiplied with.
+    /// Words of the planes, with what vectors read beyond them.
+    fn planes_len(&self, plan: &Plan) -> usize {
+        (self.groups * plan.dot_groups * plan.table.plane() + pairs::WIDTH).next_multiple_of(pairs::WIDTH)
+    }
+
+    /// Bytes of scratch: what sums begin with and are multiplied with, planes, and what threads make of them together.
     pub(crate) fn scratch_len(&self, plan: &Plan) -> usize {
-        let planes = self.groups * plan.dot_groups * plan.table.plane() + pairs::WIDTH;
-        (planes + 2 * self.sums.len()) * size_of::<u32>()
+        let gathered =
+            plan.shared.filter(|_| !plan.in_place).map_or(0, |pitch| self.groups * self.depth * pitch);
+        let tiles = plan.tiling.as_ref().map_or(0, Tiling::scratch_len);
+        let rows = (2 * self.sums.len()).next_multiple_of(pairs::WIDTH);
+        (rows + self.planes_len(plan) + gathered.max(tiles)) * size_of::<u32>()
     }
 
     pub(crate) fn run(
@@ -176,8 +194,9 @@ impl PairRows {
         let Some(x) = input(0).filter(|_| y.len() > 0) else { return Ok(()) };
         let (images, rows) = (x.shape()[0], self.sums.len());
         let columns = y.len() / (images * rows);
-        let (first, scratch) = cx.scratch::<u32>().split_at_mut(rows);
-        let (factors, planes) = scratch.split_at_mut(rows);
+        let (numbers, scratch) = cx.scratch::<u32>().split_at_mut((2 * rows).next_multiple_of(pairs::WIDTH));
+        let (first, factors) = numbers[..2 * rows].split_at_mut(rows);
+        let (planes, shared) = scratch.split_at_mut(self.planes_len(plan));
         let (first, factors): (&mut [i32], &mut [f32]) =
             (bytemuck::cast_slice_mut(first), bytemuck::cast_slice_mut(factors));
         // Signed bytes of the image become unsigned ones, which are 128 more.
@@ -198,16 +217,20 @@ impl PairRows {
                     return Err(OpError::Cancelled);
                 }
                 job.arrange(cx, &x.bytes()[i * size..][..size], planes);
-                job.multiply(cx, planes, &|row, columns, sums| write(i * rows + row, columns, sums));
+                job.multiply(cx, planes, shared, &|row, columns, sums, first| {
+                    write(i * rows + row, columns, sums, first)
+                });
             }
             Ok(())
         };
         if !op.requantized {
             let out = Parts::new(y.slice::<i32>());
-            return each(&|at, range, sums| {
-                let range = at * columns + range.start..at * columns + range.end;
+            return each(&|at, range, sums, first| {
+                let start = at * columns + range.start;
+                let range = start..start + sums.len();
                 // SAFETY: each sum is given once.
-                unsafe { out.get(range) }.copy_from_slice(sums);
+                let y = unsafe { out.get(range) };
+                y.iter_mut().zip(sums).for_each(|(y, &mut sum)| *y = sum.wrapping_add(first));
             });
         }
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
@@ -218,18 +241,30 @@ impl PairRows {
         let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
         let least = if y.ty() == ElementType::I8 { -128.0 } else { 0.0 } - zero;
         let out = Parts::new(y.bytes());
-        each(&|at, range, sums| {
-            let range = at * columns + range.start..at * columns + range.end;
+        each(&|at, range, sums, first| {
+            let start = at * columns + range.start;
+            let range = start..start + sums.len();
             // SAFETY: each sum is given once.
             let y = unsafe { out.get(range) };
-            widest(Requantize { sums, factor: factors[at % rows], least, zero: zero as i32, y });
+            let (zero, factors) = (zero as i32, &factors[at % rows..]);
+            match columns {
+                1 => widest(RequantizeRows { sums, first, factors, least, zero, y }),
+                _ => widest(Requantize { sums, first, factor: factors[0], least, zero, y }),
+            }
         })
     }
 }
 
-/// Sums times a factor, rounded to nearest even, shifted and limited.
+/// So many columns in whole vectors, an odd number of widths: lines that are a power of two apart would share places in the
+/// caches.
+fn odd_widths(columns: usize) -> usize {
+    (columns.div_ceil(pairs::WIDTH) / 2 * 2 + 1) * pairs::WIDTH
+}
+
+/// Sums and what they begin with, times a factor, rounded to nearest even, shifted and limited.
 struct Requantize<'a> {
     sums: &'a [i32],
+    first: i32,
     factor: f32,
     /// The least number that a byte stands for, and the zero point.
     least: f32,
@@ -242,12 +277,39 @@ impl Loop for Requantize<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Requantize { sums, factor, least, zero, y } = self;
+        let Requantize { sums, first, factor, least, zero, y } = self;
         for (y, &sum) in y.iter_mut().zip(sums) {
-            let x = sum as f32 * factor;
-            let x = if x > least { x } else { least };
-            let x = if x < least + 255.0 { x } else { least + 255.0 };
-            *y = (whole(x) + zero) as u8;
+            *y = byte(sum.wrapping_add(first), factor, least, zero);
         }
     }
+}
+
+/// The same of one position of some rows, which have factors of their own.
+struct RequantizeRows<'a> {
+    sums: &'a [i32],
+    first: i32,
+    factors: &'a [f32],
+    least: f32,
+    zero: i32,
+    y: &'a mut [u8],
+}
+
+impl Loop for RequantizeRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let RequantizeRows { sums, first, factors, least, zero, y } = self;
+        for ((y, &sum), &factor) in y.iter_mut().zip(sums).zip(factors) {
+            *y = byte(sum.wrapping_add(first), factor, least, zero);
+        }
+    }
+}
+
+#[inline(always)]
+fn byte(sum: i32, factor: f32, least: f32, zero: i32) -> u8 {
+    let x = sum as f32 * factor;
+    let x = if x > least { x } else { least };
+    let x = if x < least + 255.0 { x } else { least + 255.0 };
+    (whole(x) + zero) as u8
 }

@@ -12,7 +12,7 @@ mod rests;
 mod tile;
 
 pub(crate) use product::{Panels, products, scratch_len};
-pub(crate) use rests::{PanelRests, cut};
+pub(crate) use rests::{PanelRests, Rest, cut};
 pub(crate) use tile::Tile;
 
 use super::isa::COLUMNS;

@@ -12,8 +12,14 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    pub(super) fn of([place, group]: [u32; 2]) -> Self {
+    pub(crate) fn of([place, group]: [u32; 2]) -> Self {
         Rest { depth: (place >> 8) as usize, column: (place & 0xff) as usize, group }
+    }
+
+    /// Its product with a dot group of unsigned bytes.
+    pub(crate) fn product(self, x: u32) -> i32 {
+        let each = x.to_le_bytes().into_iter().zip(self.group.to_le_bytes());
+        each.map(|(x, rest)| i32::from(x) * i32::from(rest as i8)).sum()
     }
 }
 

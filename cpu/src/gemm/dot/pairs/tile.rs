@@ -18,6 +18,10 @@ pub(crate) struct Tile {
     pub(crate) depth: usize,
 }
 
+/// Columns that four rows take as long for alone as in a vector with empty lanes, at least.
+#[cfg(target_arch = "x86_64")]
+const FEW: usize = 3;
+
 impl Tile {
     /// The tile so many columns of sums, and words of the right operand, further on.
     pub(super) fn at(self, columns: usize, right: usize) -> Self {
@@ -42,6 +46,11 @@ impl Tile {
         let mut at = 0;
         while at < width {
             let tile = self.at(at, at);
+            if R == 4 && !SIGNED && width - at <= FEW && (self.row, self.step) == (1, R) {
+                // SAFETY: as the caller promises; words of a depth lie side by side.
+                unsafe { tile.compute_columns::<CUT>(width - at) };
+                break;
+            }
             // SAFETY: as the caller promises; the processor has the instructions.
             at += unsafe {
                 match (crate::isa::has_avx512(), width - at) {
@@ -56,6 +65,17 @@ impl Tile {
             };
         }
         R
+    }
+
+    /// Computes four rows of a few columns of unsigned bytes, with rows as lanes. `CUT`: the weights were cut.
+    ///
+    /// # Safety
+    /// As of `compute`, with all four rows of a depth side by side; no more than `columns` are read and written.
+    pub(crate) unsafe fn compute_columns<const CUT: bool>(self, columns: usize) {
+        for at in 0..columns {
+            // SAFETY: as the caller promises; the processor has the instructions.
+            unsafe { x86::column::<CUT>(self.at(at, at)) };
+        }
     }
 
     /// Computes `R` rows of `width` columns of pairs on both sides. The right ones are panels of `WIDTH` columns, `panel` words
@@ -119,6 +139,10 @@ impl Tile {
         width: usize,
     ) -> usize {
         crate::gemm::missing((self, width))
+    }
+
+    pub(crate) unsafe fn compute_columns<const CUT: bool>(self, columns: usize) {
+        crate::gemm::missing((self, columns))
     }
 
     pub(crate) unsafe fn compute_wide<const R: usize>(self, width: usize, panel: usize) {
@@ -281,6 +305,38 @@ mod x86 {
         _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32, _mm512_set1_epi16, _mm512_add_epi32,
         _mm512_madd_epi16, _mm512_maddubs_epi16, _mm512_slli_epi16, _mm512_srai_epi16
     );
+
+    /// A column of four rows.
+    ///
+    /// # Safety
+    /// The processor has these instructions; operands and sums are valid, left words of a depth side by side.
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) unsafe fn column<const CUT: bool>(tile: Tile) {
+        let Tile { out, columns, mut left, row: _, step, mut right, pitch, depth } = tile;
+        let (ones, low) = (_mm_set1_epi16(1), _mm_set1_epi16(0xff));
+        let mut sums = [_mm_setzero_si128(); 2];
+        for _ in 0..depth {
+            // SAFETY: as the caller promises.
+            let (x, a) = unsafe { (_mm_set1_epi32(*right as i32), _mm_loadu_si128(left.cast())) };
+            if CUT {
+                sums[0] = _mm_add_epi32(sums[0], _mm_madd_epi16(_mm_maddubs_epi16(x, a), ones));
+            } else {
+                let even = _mm_srai_epi16::<8>(_mm_slli_epi16::<8>(a));
+                sums[0] = _mm_add_epi32(sums[0], _mm_madd_epi16(_mm_and_si128(x, low), even));
+                let odd = _mm_madd_epi16(_mm_srli_epi16::<8>(x), _mm_srai_epi16::<8>(a));
+                sums[1] = _mm_add_epi32(sums[1], odd);
+            }
+            (left, right) = (left.wrapping_add(step), right.wrapping_add(pitch));
+        }
+        let mut numbers = [0; 4];
+        // SAFETY: the array is a vector; there are four rows of sums.
+        unsafe {
+            _mm_storeu_si128(numbers.as_mut_ptr().cast(), _mm_add_epi32(sums[0], sums[1]));
+            for (row, number) in numbers.into_iter().enumerate() {
+                *out.add(row * columns) = number;
+            }
+        }
+    }
 
     /// # Safety
     /// The processor has these instructions; operands of `R` rows, sums and rests are valid. Groups of a row of the left operand

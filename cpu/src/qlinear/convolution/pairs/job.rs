@@ -2,17 +2,20 @@
 
 use std::ops::Range;
 
-use super::{BLOCK, CACHED, GRAIN, MANY, PairRows, Plan, ROWS};
+use super::{BLOCK, CACHED, GRAIN, PairRows, Plan, ROWS, odd_widths};
 use crate::conv::Patches;
 use crate::gemm::Source;
-use crate::gemm::pairs::{self, Tile};
+use crate::gemm::pairs::{self, Rest, Tile};
 use crate::kernel::KernelContext;
-use crate::loops::parallel::split_mut;
+use crate::loops::parallel::{Shares, split_mut};
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
 
-/// Takes the sums of a row at some positions.
-pub(super) type Write<'a> = dyn Fn(usize, Range<usize>, &mut [i32]) + Sync + 'a;
+/// Takes the sums of a row at some positions, and what they begin with; of one position those of several rows.
+pub(super) type Write<'a> = dyn Fn(usize, Range<usize>, &mut [i32], i32) + Sync + 'a;
+
+/// Lines of dot groups, so many words apart.
+type Lines<'a> = (&'a [u32], usize);
 
 /// The convolution of an image.
 pub(super) struct Job<'a> {
@@ -49,82 +52,161 @@ impl Job<'_> {
         });
     }
 
-    /// Gives sums to `write`: row, positions, sums.
-    pub(super) fn multiply(&self, cx: &KernelContext<'_>, planes: &[u32], write: &Write<'_>) {
-        let &PairRows { groups, m, depth, .. } = self.rows;
+    /// Gives sums to `write`. `shared` is memory for what threads make together.
+    pub(super) fn multiply(
+        &self,
+        cx: &KernelContext<'_>,
+        planes: &[u32],
+        shared: &mut [u32],
+        write: &Write<'_>,
+    ) {
+        let (&PairRows { groups, m, depth, .. }, pool) = (self.rows, cx.pool);
+        let &Plan { table, dot_groups, in_place, .. } = &self.plan;
         if let (Some(rows), Some(tiling)) = (&self.rows.winograd, &self.plan.tiling) {
             let planes = (planes, u32::from_le_bytes([self.zero; 4]));
-            return rows.multiply(cx.pool, tiling, planes, &|row, columns, sums| {
-                widest(Begin { sums, first: self.first[row] });
-                write(row, columns, sums);
+            return rows.multiply(pool, tiling, planes, shared, &|row, columns, sums, first| {
+                write(row, columns, sums, first.wrapping_add(self.first[row]));
             });
         }
-        let (strips, threads) = (m.div_ceil(ROWS), cx.pool.threads());
-        // An odd number of widths: lines that are a power of two apart would share places in the caches.
         // Pairs of what is gathered lie beside it.
         let words = depth * if self.rows.is_cut { 1 } else { 3 };
-        let widths = (CACHED / (words * pairs::WIDTH)).clamp(BLOCK.0, BLOCK.1);
-        let most = (widths - (widths + 1) % 2) * pairs::WIDTH;
-        let wanted = (m * depth * 4 * self.columns / GRAIN).clamp(1, 2 * threads);
-        // Blocks are whole vectors. Those of few would differ too much: threads have parts of the strips then, which is also
-        // less of a large weight to read for each.
+        let most = (CACHED / (words * pairs::WIDTH)).clamp(BLOCK.0, BLOCK.1);
+        let work = m * depth * 4 * self.columns;
+        let threads = (2 * work / GRAIN).clamp(1, pool.threads()).div_ceil(groups);
+        let of_group =
+            |group: usize| -> Lines<'_> { (&planes[group * dot_groups * table.plane()..], table.plane()) };
+        if self.columns == 1 && self.rows.zeros.is_empty() && *in_place {
+            let shares = Shares::new(m.div_ceil(ROWS), threads, usize::MAX, 1);
+            return pool.for_each(groups * shares.runs(), &|i| {
+                let (group, strips) = (i / shares.runs(), shares.run(i % shares.runs()));
+                self.position(of_group(group), group, strips, write);
+            });
+        }
+        if let Some(pitch) = self.plan.shared {
+            let lines = &mut shared[..if *in_place { 0 } else { groups * depth * pitch }];
+            split_mut(pool, lines, pitch, (1 << 15) / pitch + 1, |range, out| {
+                for (line, out) in range.zip(out.chunks_exact_mut(pitch)) {
+                    self.gather(planes, line / depth, line % depth, 0..self.columns, out);
+                }
+            });
+            let lines = &*lines;
+            let strips = m.div_ceil(ROWS);
+            let shares = Shares::new(strips, threads, strips, (GRAIN / 4 * strips).div_ceil(work));
+            return pool.for_each(groups * shares.runs(), &|i| {
+                let (group, strips) = (i / shares.runs(), shares.run(i % shares.runs()));
+                let (words, pitch) = match in_place {
+                    true => of_group(group),
+                    false => (&lines[group * depth * pitch..], pitch),
+                };
+                for start in (0..self.columns).step_by(most * pairs::WIDTH) {
+                    let columns = start..(start + most * pairs::WIDTH).min(self.columns);
+                    if !pool.cancelled() {
+                        self.block((&words[start..], pitch), group, strips.clone(), columns, write);
+                    }
+                }
+            });
+        }
+        // Blocks are whole vectors.
         let widths = self.columns.div_ceil(pairs::WIDTH);
-        // Measured with two threads. Many would gather more than once, for each part of the strips, what is less than their weight.
-        let least = if threads > MANY && m * depth < CACHED { 1 } else { BLOCK.0 };
-        let shares = if threads > 1 { wanted.div_ceil(groups).min(widths / least) } else { 1 };
-        let blocks = self.columns.div_ceil(most).max(shares);
-        let parts = wanted.div_ceil(groups * blocks).clamp(1, strips);
-        let work = m * depth * 4 * self.columns / (blocks * parts);
-        cx.pool.split(groups * blocks * parts, GRAIN.div_ceil(work.max(1)), |range| {
-            for i in range.take_while(|_| !cx.pool.cancelled()) {
-                let (group, i) = (i / (blocks * parts), i % (blocks * parts));
-                let (block, part) = (i / parts, i % parts);
-                let start = |block: usize| (widths * block / blocks * pairs::WIDTH).min(self.columns);
-                let strips = strips * part / parts..strips * (part + 1) / parts;
-                self.block(planes, group, strips, start(block)..start(block + 1), write);
+        let shares = Shares::new(widths, threads, most, BLOCK.0.max((GRAIN / 4 * widths).div_ceil(work)));
+        pool.for_each(groups * shares.runs(), &|i| {
+            let (group, widths) = (i / shares.runs(), shares.run(i % shares.runs()));
+            let columns = widths.start * pairs::WIDTH..(widths.end * pairs::WIDTH).min(self.columns);
+            if columns.is_empty() || pool.cancelled() {
+                return;
             }
+            let strips = 0..m.div_ceil(ROWS);
+            if *in_place {
+                let (words, pitch) = of_group(group);
+                return self.block((&words[columns.start..], pitch), group, strips, columns, write);
+            }
+            let pitch = odd_widths(columns.len());
+            with_scratch([depth * pitch], |[lines]: [&mut [u32]; 1]| {
+                for (line, out) in lines.chunks_exact_mut(pitch).enumerate() {
+                    self.gather(planes, group, line, columns.clone(), out);
+                }
+                self.block((lines, pitch), group, strips, columns.clone(), write);
+            });
         });
     }
 
+    /// What some positions read of a line.
+    fn gather(&self, planes: &[u32], group: usize, line: usize, columns: Range<usize>, out: &mut [u32]) {
+        let patches = Patches {
+            table: &self.plan.table,
+            images: planes,
+            channels: self.plan.dot_groups,
+            interleaved: None,
+            load: |x: u32| x,
+            padding: u32::from_le_bytes([self.zero; 4]),
+        };
+        let count = columns.len();
+        patches.fill(group, line..line + 1, columns, &mut out[..count]);
+    }
+
+    /// Some strips of a group where there is one position: sums of all their rows at once.
+    fn position(&self, (right, pitch): Lines<'_>, group: usize, strips: Range<usize>, write: &Write<'_>) {
+        let &PairRows { m, depth, .. } = self.rows;
+        assert!(right.len() > (depth - 1) * pitch);
+        with_scratch([strips.len() * ROWS], |[sums]: [&mut [i32]; 1]| {
+            for (strip, sums) in strips.clone().zip(sums.as_chunks_mut::<ROWS>().0) {
+                let number = group * m.div_ceil(ROWS) + strip;
+                let left = &self.rows.dot_groups[number * ROWS * depth..][..ROWS * depth];
+                let tile = Tile {
+                    out: sums.as_mut_ptr(),
+                    columns: 1,
+                    left: left.as_ptr(),
+                    row: 1,
+                    step: ROWS,
+                    right: right.as_ptr(),
+                    pitch,
+                    depth,
+                };
+                let rests = self.rows.rests.of(number);
+                // SAFETY: a weight is packed where there are the instructions; all lies inside by the assertion.
+                unsafe {
+                    match rests {
+                        Some(_) => tile.compute_columns::<true>(1),
+                        None => tile.compute_columns::<false>(1),
+                    }
+                }
+                for rest in rests.into_iter().flatten().map(|&rest| Rest::of(rest)) {
+                    sums[rest.column] =
+                        sums[rest.column].wrapping_add(rest.product(right[rest.depth * pitch]));
+                }
+            }
+            let rows = strips.start * ROWS..(strips.end * ROWS).min(m);
+            let first = &self.first[group * m + rows.start..];
+            sums.iter_mut().zip(first).for_each(|(sum, &first)| *sum = sum.wrapping_add(first));
+            write(group * m + rows.start, 0..1, &mut sums[..rows.len()], 0);
+        });
+    }
+
+    /// Some strips of a group at some positions, whose lines begin there.
     fn block(
         &self,
-        planes: &[u32],
+        (right, pitch): Lines<'_>,
         group: usize,
         strips: Range<usize>,
         columns: Range<usize>,
         write: &Write<'_>,
     ) {
-        let (&PairRows { m, depth, is_cut, .. }, Plan { table, dot_groups, in_place, .. }) =
-            (self.rows, self.plan);
-        let (plane, count) = (table.plane(), columns.len());
+        if strips.is_empty() {
+            return;
+        }
+        let &PairRows { m, depth, is_cut, .. } = self.rows;
+        let count = columns.len();
         let width = count.next_multiple_of(pairs::WIDTH);
-        let pitch = width + (width / pairs::WIDTH + 1) % 2 * pairs::WIDTH;
         let with_totals = !self.rows.zeros.is_empty();
         let lengths = [
-            if *in_place { 0 } else { depth * pitch },
             ROWS * width,
             if with_totals { width } else { 0 },
             if is_cut { 0 } else { 2 * ROWS * depth },
             if is_cut { 0 } else { 2 * depth * width },
         ];
-        with_scratch(lengths, |[gathered, sums, totals, wide_left, wide_right]: [&mut [u32]; 5]| {
+        with_scratch(lengths, |[sums, totals, wide_left, wide_right]: [&mut [u32]; 4]| {
             let (sums, totals): (&mut [i32], &mut [i32]) =
                 (bytemuck::cast_slice_mut(sums), bytemuck::cast_slice_mut(totals));
-            let patches = Patches {
-                table,
-                images: planes,
-                channels: *dot_groups,
-                interleaved: None,
-                load: |x: u32| x,
-                padding: u32::from_le_bytes([self.zero; 4]),
-            };
-            for (row, out) in gathered.chunks_exact_mut(pitch).enumerate() {
-                patches.fill(group, row..row + 1, columns.clone(), &mut out[..count]);
-            }
-            let (right, pitch) = match in_place {
-                true => (&planes[group * dot_groups * plane + columns.start..], plane),
-                false => (&*gathered, pitch),
-            };
             assert!(right.len() >= (depth - 1) * pitch + width && sums.len() >= ROWS * width);
             let tile = Tile {
                 out: sums.as_mut_ptr(),
@@ -169,12 +251,10 @@ impl Job<'_> {
                 }
                 for row in strip * ROWS..(strip * ROWS + ROWS).min(m) {
                     let (sums, row) = (&mut sums[row % ROWS * width..][..count], group * m + row);
-                    let first = self.first[row];
-                    match self.rows.zeros.get(row) {
-                        Some(&zero) if zero != 0 => widest(BeginShifted { sums, first, zero, totals }),
-                        _ => widest(Begin { sums, first }),
+                    if let Some(&zero) = self.rows.zeros.get(row).filter(|&&zero| zero != 0) {
+                        widest(Shift { sums, zero, totals });
                     }
-                    write(row, columns.clone(), sums);
+                    write(row, columns.clone(), sums, self.first[row]);
                 }
             }
         });
@@ -202,37 +282,21 @@ impl Loop for Interleave<'_> {
     }
 }
 
-/// Adds what the sums of a row begin with.
-struct Begin<'a> {
+/// Takes a zero point times the total of each position off the sums of a row.
+struct Shift<'a> {
     sums: &'a mut [i32],
-    first: i32,
-}
-
-impl Loop for Begin<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.sums.iter_mut().for_each(|sum| *sum = sum.wrapping_add(self.first));
-    }
-}
-
-/// The same, less a zero point times the total of each position.
-struct BeginShifted<'a> {
-    sums: &'a mut [i32],
-    first: i32,
     zero: i32,
     totals: &'a [i32],
 }
 
-impl Loop for BeginShifted<'_> {
+impl Loop for Shift<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let (first, zero) = (self.first, self.zero);
+        let zero = self.zero;
         for (sum, &total) in self.sums.iter_mut().zip(self.totals) {
-            *sum = sum.wrapping_add(first).wrapping_sub(total.wrapping_mul(zero));
+            *sum = sum.wrapping_sub(total.wrapping_mul(zero));
         }
     }
 }

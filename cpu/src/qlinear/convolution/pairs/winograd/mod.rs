@@ -8,12 +8,12 @@ mod transform;
 
 use std::ops::Range;
 
+use super::ROWS;
 use super::job::Write;
-use super::{MANY, ROWS};
 use crate::gemm::pairs::{self, Tile};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
-use crate::loops::parallel::split_mut;
+use crate::loops::parallel::{Parts, Shares, split_mut};
 use crate::loops::scratch::with_scratch;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
@@ -29,12 +29,10 @@ const FEWEST: usize = 12;
 const CACHED: usize = 112 * 1024;
 /// Strips that a panel of transformed tiles meets one after the other, while it is in the first cache.
 const TOGETHER: usize = 4;
-/// Tiles of a block from which on threads have blocks of their own, in place of parts of the weight. Measured with two threads.
-const SHARE: usize = 64;
-/// The same for many threads, which would transform a block once more for each part. Not measured.
-const SHARE_OF_MANY: usize = 24;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 19;
+/// Words of transformed tiles that take about as long.
+const TRANSFORMED: usize = 1 << 14;
 
 /// A transformed weight: strips of `[ELEMENTS, pairs, ROWS]` pairs of 16 bits.
 pub(super) struct WinogradRows {
@@ -51,11 +49,14 @@ pub(super) struct Tiling {
     output: [usize; 2],
     image: [usize; 2],
     pads: [usize; 2],
+    /// Words where all threads transform some channels of the whole image, which are then multiplied by parts of the weight;
+    /// none where each transforms and multiplies lines of tiles.
+    shared: Option<usize>,
 }
 
 impl Tiling {
     /// `None` where other ways are as fast.
-    pub(super) fn new(g: &Geometry, rows: &WinogradRows) -> Option<Self> {
+    pub(super) fn new(g: &Geometry, rows: &WinogradRows, threads: usize) -> Option<Self> {
         let two = |list: &[usize]| Some([*list.first()?, *list.get(1)?]);
         let (output, image, pads) = (two(&g.output)?, two(&g.input)?, two(&g.pads_begin)?);
         let tiles = output.map(|n| n.div_ceil(2));
@@ -63,7 +64,14 @@ impl Tiling {
         let used = 4 * output[0] * output[1] > 12 * tiles[0] * tiles[1];
         let fits = rows.of_line(tiles[1]) <= CACHED;
         let pays_off = tiles[0] * tiles[1] >= FEWEST && used && fits && !image.contains(&0);
-        pays_off.then_some(Tiling { tiles, output, image, pads })
+        let is_shared = rows.of_line(tiles[1]) * tiles[0] <= CACHED || tiles[0] < threads;
+        let shared = is_shared.then(|| rows.of_tiles(tiles[0] * tiles[1]));
+        pays_off.then_some(Tiling { tiles, output, image, pads, shared })
+    }
+
+    /// Words of scratch that threads share.
+    pub(super) fn scratch_len(&self) -> usize {
+        self.shared.unwrap_or(0)
     }
 }
 
@@ -110,25 +118,49 @@ impl WinogradRows {
         Some(WinogradRows { words, rows: m, pairs })
     }
 
-    /// Gives the sums of an image, in planes of dot groups, to `write`; `border` is what lies around it.
+    /// Gives the sums of an image, in planes of dot groups, to `write`; `border` is what lies around it. `shared` has
+    /// `Tiling::scratch_len` words.
     pub(super) fn multiply(
         &self,
         pool: &Pool,
         tiling: &Tiling,
         (planes, border): (&[u32], u32),
+        shared: &mut [u32],
         write: &Write<'_>,
     ) {
-        let ([lines, across], strips) = (tiling.tiles, self.rows.div_ceil(ROWS));
+        let ([lines, across], strips, threads) = (tiling.tiles, self.rows.div_ceil(ROWS), pool.threads());
         let of_line = self.of_line(across);
-        let (blocks, parts) = division(tiling.tiles, of_line, pool.threads(), strips);
-        let work = lines * of_line * 2 * self.rows / (blocks * parts);
-        pool.split(blocks * parts, GRAIN.div_ceil(work.max(1)), |range| {
-            for i in range.take_while(|_| !pool.cancelled()) {
-                let (block, part) = (i / parts, i % parts);
-                let lines = lines * block / blocks..lines * (block + 1) / blocks;
-                let strips = strips * part / parts..strips * (part + 1) / parts;
-                self.block(tiling, (planes, border), lines, strips, write);
+        if let Some(words) = tiling.shared {
+            let transformed = Parts::new(&mut shared[..words]);
+            let quads = self.pairs / 2;
+            pool.split(quads, (TRANSFORMED * quads).div_ceil(words), |quads| {
+                self.transform(tiling, (planes, border), 0..lines, quads, &transformed);
+            });
+            let transformed = &shared[..words];
+            let least = (GRAIN / 4).div_ceil(lines * of_line * 2 * ROWS).max(if threads > strips / 8 {
+                1
+            } else {
+                TOGETHER
+            });
+            let shares = Shares::new(strips, threads, strips, least);
+            return pool.for_each(shares.runs(), &|i| {
+                if !pool.cancelled() {
+                    self.products(tiling, transformed, 0..lines, shares.run(i), write);
+                }
+            });
+        }
+        let least = (GRAIN / 4).div_ceil(of_line * 2 * self.rows);
+        let shares = Shares::new(lines, threads, CACHED / of_line, least);
+        pool.for_each(shares.runs(), &|i| {
+            let lines = shares.run(i);
+            if lines.is_empty() || pool.cancelled() {
+                return;
             }
+            with_scratch([self.of_tiles(lines.len() * across)], |[transformed]: [&mut [u32]; 1]| {
+                let parts = Parts::new(transformed);
+                self.transform(tiling, (planes, border), lines.clone(), 0..self.pairs / 2, &parts);
+                self.products(tiling, transformed, lines, 0..strips, write);
+            });
         });
     }
 
@@ -137,48 +169,64 @@ impl WinogradRows {
         ELEMENTS * self.pairs * across
     }
 
-    /// Some lines of tiles, some output channels.
-    fn block(
+    /// Words of so many transformed tiles, in panels.
+    fn of_tiles(&self, count: usize) -> usize {
+        ELEMENTS * self.pairs * count.next_multiple_of(pairs::WIDTH)
+    }
+
+    /// Transforms some lines of tiles of some dot groups of channels, to panels of `[ELEMENTS, panels, pairs, WIDTH]`.
+    fn transform(
         &self,
         tiling: &Tiling,
         (planes, border): (&[u32], u32),
         lines: Range<usize>,
-        strips: Range<usize>,
-        write: &Write<'_>,
+        quads: Range<usize>,
+        transformed: &Parts<'_, u32>,
     ) {
-        let (pairs, [_, across]) = (self.pairs, tiling.tiles);
-        let count = lines.len() * across;
-        let panels = count.div_ceil(pairs::WIDTH);
+        let across = tiling.tiles[1];
+        let panels = (lines.len() * across).div_ceil(pairs::WIDTH);
         // Vectors may begin at the last tile.
         let pitch = panels * pairs::WIDTH + transform::LANES;
-        let width = transform::line_len(across);
-        let panel = pairs * pairs::WIDTH;
-        let of_strip = ELEMENTS * ROWS * pitch;
-        let (output, plane) = (tiling.output, tiling.image[0] * tiling.image[1]);
-        let positions = 2 * lines.start * output[1]..(2 * lines.end).min(output[0]) * output[1];
-        let lengths = [
-            4 * width,
-            2 * ELEMENTS * pitch,
-            ELEMENTS * panels * panel,
-            TOGETHER * of_strip,
-            positions.len(),
-        ];
-        with_scratch(lengths, |[rows, linear, transformed, sums, outputs]: [&mut [u32]; 5]| {
-            for (quad, image) in planes.chunks_exact(plane).enumerate().take(pairs / 2) {
+        let panel = self.pairs * pairs::WIDTH;
+        let plane = tiling.image[0] * tiling.image[1];
+        let lengths = [4 * transform::line_len(across), 2 * ELEMENTS * pitch];
+        with_scratch(lengths, |[rows, linear]: [&mut [u32]; 2]| {
+            for quad in quads {
+                let image = &planes[quad * plane..][..plane];
                 for line in lines.clone() {
                     tiling.read(image, line, border, rows);
                     transform::inputs(rows, across, &mut linear[(line - lines.start) * across..], pitch);
                 }
                 for (i, elements) in linear.chunks_exact(pitch).enumerate() {
                     let (half, element) = (i / ELEMENTS, i % ELEMENTS);
-                    let to = &mut transformed[element * panels * panel + (2 * quad + half) * pairs::WIDTH..];
-                    for (words, to) in elements.chunks_exact(pairs::WIDTH).zip(to.chunks_mut(panel)) {
-                        to[..pairs::WIDTH].copy_from_slice(words);
+                    let first = element * panels * panel + (2 * quad + half) * pairs::WIDTH;
+                    for (i, words) in elements.chunks_exact(pairs::WIDTH).take(panels).enumerate() {
+                        let at = first + i * panel;
+                        // SAFETY: each line of a panel is of one pair, and each pair is transformed once.
+                        unsafe { transformed.get(at..at + pairs::WIDTH) }.copy_from_slice(words);
                     }
                 }
             }
-            let sums: &mut [i32] = bytemuck::cast_slice_mut(sums);
-            let outputs: &mut [i32] = bytemuck::cast_slice_mut(outputs);
+        });
+    }
+
+    /// Some output channels of some lines of tiles.
+    fn products(
+        &self,
+        tiling: &Tiling,
+        transformed: &[u32],
+        lines: Range<usize>,
+        strips: Range<usize>,
+        write: &Write<'_>,
+    ) {
+        let (pairs, across, output) = (self.pairs, tiling.tiles[1], tiling.output);
+        let count = lines.len() * across;
+        let panels = count.div_ceil(pairs::WIDTH);
+        let pitch = panels * pairs::WIDTH + transform::LANES;
+        let panel = pairs * pairs::WIDTH;
+        let of_strip = ELEMENTS * ROWS * pitch;
+        let positions = 2 * lines.start * output[1]..(2 * lines.end).min(output[0]) * output[1];
+        with_scratch([TOGETHER * of_strip, positions.len()], |[sums, outputs]: [&mut [i32]; 2]| {
             for first in strips.clone().step_by(TOGETHER) {
                 let strips = first..(first + TOGETHER).min(strips.end);
                 for i in 0..ELEMENTS * panels {
@@ -210,7 +258,7 @@ impl WinogradRows {
                         let to = &mut outputs[2 * (line - lines.start) * output[1]..];
                         transform::outputs(&sums[at..], ROWS * pitch, across, output[1], to);
                     }
-                    write(row, positions.clone(), outputs);
+                    write(row, positions.clone(), outputs, 0);
                 }
             }
         });
@@ -235,22 +283,6 @@ impl Tiling {
             out[end..].fill(border);
         }
     }
-}
-
-/// Blocks of lines of tiles, and parts of the strips of each: the parts with which the thread that has most to do is ready first.
-fn division([lines, across]: [usize; 2], of_line: usize, threads: usize, strips: usize) -> (usize, usize) {
-    /// How many times as long the products of a block take as its transform, which each part does by itself.
-    const PRODUCTS: usize = 4;
-    let shares = lines * across / if threads > MANY { SHARE_OF_MANY } else { SHARE };
-    let shares = shares.clamp(1, threads);
-    let blocks = lines.div_ceil(CACHED / of_line).next_multiple_of(shares).min(lines);
-    let time = |parts: &usize| {
-        let jobs = blocks * parts;
-        (jobs.div_ceil(threads) * (PRODUCTS + parts)) as f64 / jobs as f64
-    };
-    let least = threads.div_ceil(blocks).min(strips);
-    let parts = (least..=threads.min(strips)).min_by(|a, b| time(a).total_cmp(&time(b)));
-    (blocks, parts.unwrap_or(least))
 }
 
 /// Four times `G · kernel · Gᵀ`.
@@ -313,12 +345,13 @@ mod tests {
                 let rows = WinogradRows::new(&weight, flip, [m, channels], (&pool).into()).unwrap();
                 let columns = g.output[0] * g.output[1];
                 let sums = Mutex::new(vec![i32::MIN; m * columns]);
-                let tiling = Tiling::new(&g, &rows).unwrap();
+                let tiling = Tiling::new(&g, &rows, threads).unwrap();
                 rows.multiply(
                     &pool,
                     &tiling,
                     (&planes, u32::from_le_bytes([border; 4])),
-                    &|row, range, part| {
+                    &mut vec![7; tiling.scratch_len()],
+                    &|row, range, part, _| {
                         let range = row * columns + range.start..row * columns + range.end;
                         sums.lock().unwrap()[range].copy_from_slice(part);
                     },
@@ -361,32 +394,7 @@ mod tests {
             ([9, 460], false),
         ] {
             let g = geometry(&image, &[1; 4]);
-            assert_eq!(Tiling::new(&g, &rows).is_some(), expected, "{image:?}");
-        }
-    }
-    #[test]
-    fn threads_have_about_as_much_to_do() {
-        for (tiles, channels, threads, expected) in [
-            ([28, 28], 64, 1, (4, 1)),
-            ([28, 28], 64, 2, (4, 1)),
-            ([14, 14], 128, 2, (2, 1)),
-            ([7, 7], 256, 2, (1, 2)),
-            ([4, 4], 512, 2, (1, 2)),
-            ([6, 6], 1024, 2, (3, 2)),
-            ([3, 115], 64, 2, (3, 2)),
-            ([7, 7], 512, 3, (2, 3)),
-            ([14, 14], 256, 4, (6, 2)),
-            ([7, 7], 256, 5, (2, 5)),
-            ([28, 28], 64, 16, (16, 1)),
-            ([14, 14], 128, 16, (8, 2)),
-            ([28, 28], 64, 64, (28, 4)),
-        ] {
-            let of_line = ELEMENTS * channels / 2 * tiles[1];
-            assert_eq!(
-                division(tiles, of_line, threads, channels / ROWS),
-                expected,
-                "{tiles:?}, {channels}, {threads}"
-            );
+            assert_eq!(Tiling::new(&g, &rows, 1).is_some(), expected, "{image:?}");
         }
     }
 }
