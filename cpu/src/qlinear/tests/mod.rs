@@ -135,6 +135,12 @@ fn some_large_weights_change_nothing() {
         (6, 9, 1, 3, 1, &[4, 5, 19]),
         (10, 6, 2, 3, 2, &[5, 4, 7]),
         (5, 7, 1, 1, 1, &[2, 3, 11]),
+        (5, 40, 1, 1, 1, &[3, 3, 2]),
+        (6, 90, 1, 3, 2, &[5, 4, 7]),
+        (10, 130, 2, 3, 1, &[3, 1, 11]),
+        (70, 23, 1, 1, 1, &[1, 1, 1]),
+        (24, 30, 2, 1, 1, &[1, 1, 1]),
+        (10, 30, 1, 3, 1, &[1, 1, 1]),
     ];
     let zeros = |of: i8, count: usize| (0..count).map(|i| of * (i % 5) as i8).collect::<Vec<_>>();
     let shares = [(3, 0), (12, 0), (97, 0), (3, 30), (97, -25)];
@@ -163,6 +169,34 @@ fn some_large_weights_change_nothing() {
             got, want,
             "{channels} to {outputs} channels, kernel {kernel}, stride {stride}, {image:?}, {large} large, {zero}"
         );
+    }
+}
+
+/// Rows of one position have factors of their own, too.
+#[test]
+fn one_position_of_some_channels() {
+    let scale = |s: f32| t(&[], &[s]);
+    let scales: Vec<_> = (0..22).map(|i| 0.01 + 0.001 * i as f32).collect();
+    let biases: Vec<_> = (0..22).map(|i| 500 - 90 * i).collect();
+    for (kernel, zero) in [(1, 0i8), (1, 3), (3, 0)] {
+        let w = [22, 37, kernel, kernel, kernel];
+        let inputs = [
+            t(&[2, 37, 1, 1, 1], &bytes(2 * 37)),
+            scale(0.02),
+            t(&[], &[100u8]),
+            t(&w, &signed(w.iter().product())),
+            t(&[22], &scales),
+            t(&[22], &[zero; 22]),
+            scale(0.9),
+            t(&[], &[5u8]),
+            t(&[22], &biases),
+        ];
+        let attributes = [("pads", Attribute::Ints(vec![kernel as i64 / 2; 6]))];
+        let [want, got] = [&[][..], &[3, 5]].map(|constants| {
+            let out = run_constant("", "QLinearConv", 10, &attributes, &inputs, constants, 1).unwrap();
+            elements::<u8>(&out[0])
+        });
+        assert_eq!(got, want, "{kernel}, {zero}");
     }
 }
 

@@ -80,6 +80,42 @@ fn tiles_are_exact() {
     check!(1 true true, 2 true true, 4 true true, 1 false true, 4 false true, 1 true false, 2 true false);
 }
 
+#[test]
+fn columns_of_four_rows_are_exact() {
+    if !has_avx2() {
+        return;
+    }
+    for (depth, step) in [(1, 4), (2, 5), (65, 4)] {
+        let (plain, right) = (groups(step * depth, depth, 300), groups(7 * depth, 1, 300));
+        let mut cut = plain.clone();
+        let rests = super::super::cut(&mut cut, step, 1).unwrap_or_default();
+        for left in [&plain, &cut] {
+            let mut sums = [0; 4 * 5];
+            let (out, left_at, right_at) = (sums.as_mut_ptr(), left.as_ptr(), right.as_ptr());
+            let tile =
+                Tile { out, columns: 5, left: left_at, row: 1, step, right: right_at, pitch: 7, depth };
+            // SAFETY: operands and sums have room for three columns; the processor has the instructions.
+            unsafe {
+                match std::ptr::eq(left, &plain) {
+                    true => tile.compute_columns::<false>(3),
+                    false => tile.compute_columns::<true>(3),
+                }
+            }
+            for (i, sum) in sums.into_iter().enumerate() {
+                let (row, column) = (i / 5, i % 5);
+                let each = (0..depth).map(|p| dot(right[p * 7 + column], left[p * step + row]));
+                let want = if column < 3 { each.sum() } else { 0 };
+                assert_eq!(sum, want, "{depth}, {row}: {column}");
+            }
+        }
+        let rests = rests.into_iter().map(super::super::Rest::of);
+        let all: i32 = rests.map(|rest| rest.product(right[rest.depth * 7])).sum();
+        let total =
+            |groups: &[u32]| -> i32 { (0..depth * step).map(|i| dot(right[i / step * 7], groups[i])).sum() };
+        assert_eq!(total(&cut) + all, total(&plain));
+    }
+}
+
 /// Pairs of the largest numbers, too.
 #[test]
 fn tiles_of_pairs_are_exact() {
