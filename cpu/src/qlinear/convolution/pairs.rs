@@ -203,11 +203,16 @@ impl PairRows {
         let flip = if x.ty() == ElementType::I8 { 128 } else { 0 };
         let zero = input(2).and_then(|zero| zero.bytes().first().copied()).unwrap_or(0) ^ flip;
         let bias = if op.requantized { input(8).map(|bias| bias.slice::<i32>()) } else { None };
-        for (i, (first, &sum)) in first.iter_mut().zip(&*self.sums).enumerate() {
-            let bias = bias.map_or(0, |bias| bias[i]);
-            // Σ (x − z)·(w − v)  =  Σ x·w  −  v · Σ x  −  z · (Σ w − count · v)
-            let shift = self.zeros.get(i).map_or(0, |&own| own.wrapping_mul(self.volume as i32));
-            *first = bias.wrapping_sub(i32::from(zero).wrapping_mul(sum.wrapping_sub(shift)));
+        // Σ (x − z)·(w − v)  =  Σ x·w  −  v · Σ x  −  z · (Σ w − count · v)
+        let zero_times = i32::from(zero);
+        for (first, &sum) in first.iter_mut().zip(&*self.sums) {
+            *first = zero_times.wrapping_mul(sum).wrapping_neg();
+        }
+        for (first, &own) in first.iter_mut().zip(&self.zeros) {
+            *first = first.wrapping_add(zero_times.wrapping_mul(own.wrapping_mul(self.volume as i32)));
+        }
+        for (first, &bias) in first.iter_mut().zip(bias.unwrap_or_default()) {
+            *first = first.wrapping_add(bias);
         }
         let job = Job { rows: self, plan, first, flip, zero, columns };
         let mut each = |write: &Write<'_>| {
@@ -236,8 +241,17 @@ impl PairRows {
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
             return Ok(());
         };
-        let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
-        factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
+        let factor = scales(x_scale)(0) / scales(y_scale)(0);
+        match (w_scale.ty(), stride) {
+            (ElementType::F32, 1) => {
+                let numbers = w_scale.slice::<f32>();
+                factors.iter_mut().zip(numbers).for_each(|(y, &x)| *y = (f64::from(x) * factor) as f32);
+            }
+            _ => {
+                let w_scale = scales(w_scale);
+                factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
+            }
+        }
         let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
         let least = if y.ty() == ElementType::I8 { -128.0 } else { 0.0 } - zero;
         let out = Parts::new(y.bytes());
