@@ -18,10 +18,8 @@ use crate::loops::simd::{Loop, widest};
 /// Queries of a strip at most, and of a task.
 const ROWS: usize = 16;
 const QUERIES: usize = 768;
-/// Keys that a strip meets at a time where all queries see the same ones, and where some see fewer. Each time takes a maximum
-/// and a sum of each row.
-const KEYS: usize = 1536;
-const FEWER_KEYS: usize = 256;
+/// Keys that a strip meets at a time.
+const KEYS: usize = 256;
 /// Queries from which on packing keys and values pays off.
 const FEWEST: usize = 4;
 
@@ -77,16 +75,14 @@ impl<T: Store> Task<'_, T> {
         // Panels begin at even keys.
         let first = visible.start / COLUMNS * COLUMNS;
         let keys = visible.end.saturating_sub(first);
-        let step = if p.mask.is_of_all(self.batch, rows.clone(), p.keys) { KEYS } else { FEWER_KEYS };
-        let step = step.min(keys.next_multiple_of(COLUMNS)).max(COLUMNS);
         let (depth, panels) = (p.size.div_ceil(2), keys.div_ceil(COLUMNS));
         let (pairs, width) = (panels * COLUMNS / 2, p.v_size.next_multiple_of(COLUMNS));
         let lengths = [
             ROWS * depth,
             panels * COLUMNS * depth,
             width * pairs,
-            ROWS * step,
-            ROWS * step / 2,
+            ROWS * KEYS,
+            ROWS * KEYS / 2,
             ROWS * width,
         ];
         with_scratch(lengths, |[q, k, v, scores, weights, o]: [&mut [u32]; 6]| {
@@ -101,8 +97,8 @@ impl<T: Store> Task<'_, T> {
                 load_queries(queries, depth, q);
                 let mut running = self.begin();
                 o.fill(0.0);
-                for block in (0..keys).step_by(step) {
-                    let n = step.min(keys - block);
+                for block in (0..keys).step_by(KEYS) {
+                    let n = KEYS.min(keys - block);
                     let range = first + block..first + block + n;
                     if p.mask.skips([self.batch, self.head], row..row + count, range, p.keys) {
                         continue;
@@ -114,13 +110,13 @@ impl<T: Store> Task<'_, T> {
                     };
                     let panels = k[block * depth..].chunks_exact(COLUMNS * depth);
                     for (i, panel) in panels.enumerate().take(n.div_ceil(COLUMNS)) {
-                        let out = &mut scores[..count * step];
-                        let place = (count, step, i * COLUMNS);
+                        let out = &mut scores[..count * KEYS];
+                        let place = (count, KEYS, i * COLUMNS);
                         panel_product(&mut tiles, out, place, (q, depth), panel, &[], false);
                     }
                     for (r, (max, sum)) in running.iter_mut().enumerate().take(count) {
                         tiles.keep_awake();
-                        let scores = &mut scores[r * step..][..n];
+                        let scores = &mut scores[r * KEYS..][..n];
                         // Hiding may come before scaling by a positive number, what is added may not.
                         let last = p.softcap == 0.0 && p.scale > 0.0 && p.mask.hides_only();
                         let scale = if last { p.scale } else { 1.0 };
@@ -133,7 +129,7 @@ impl<T: Store> Task<'_, T> {
                             scores.iter_mut().for_each(|x| *x *= p.softcap);
                         }
                         p.mask.add(self.batch, self.head, row + r, first + block, scores);
-                        let weights = &mut weights[r * step / 2..][..step / 2];
+                        let weights = &mut weights[r * KEYS / 2..][..KEYS / 2];
                         weights[n.div_ceil(2)..pairs_here].fill(0);
                         // SAFETY: `attention` asked the processor.
                         let new = unsafe { largest(scores, scale, *max) };
@@ -151,7 +147,7 @@ impl<T: Store> Task<'_, T> {
                             &mut tiles,
                             out,
                             (count, width, i * COLUMNS),
-                            (weights, step / 2),
+                            (weights, KEYS / 2),
                             panel,
                             &[],
                             true,
