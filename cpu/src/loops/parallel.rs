@@ -32,8 +32,8 @@ pub(crate) fn split_mut<T: Send>(
 }
 
 /// A range in runs for threads to take one after the other: each thread has as much of it, in runs that become shorter. So
-/// one whose processor is slower, as other work has a part of it, leaves short runs to others in the end; no run is much
-/// shorter than it has to be. Threads are handed as many runs each, the last of which may be empty.
+/// one whose processor is slower, as other work has a part of it, leaves short runs to others in the end. Each part has as
+/// many runs, of which the last may be empty in all parts but the last one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shares {
     count: usize,
@@ -45,9 +45,9 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Of `0..count`, in runs of `most` at most, and of `least` where there are so many.
+    /// Of `0..count`, in runs of `most` at most; more threads than there are runs of `least` get none.
     pub(crate) fn new(count: usize, threads: usize, most: usize, least: usize) -> Self {
-        let (threads, most) = (threads.clamp(1, count.max(1)), most.max(1));
+        let (threads, most) = (threads.clamp(1, count.div_ceil(least.max(1)).max(1)), most.max(1));
         let mut shares = Shares { count, threads, most, least: least.clamp(1, most), each: 0 };
         let mut left = count.div_ceil(threads);
         while left > 0 {
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(lengths(Shares::new(15, 2, 2, 1)), [2, 2, 2, 1, 0, 2, 2, 2, 1, 1]);
         assert_eq!(lengths(Shares::new(9, 2, 3, 1)), [2, 1, 1, 3, 1, 1]);
         assert_eq!(lengths(Shares::new(13, 1, 5, 3)), [5, 4, 4]);
-        assert_eq!(lengths(Shares::new(2, 4, 5, 3)), [1, 1]);
+        assert_eq!(lengths(Shares::new(2, 4, 5, 3)), [2]);
         assert_eq!(lengths(Shares::new(0, 4, 5, 3)), [0; 0]);
         for (count, threads, most, least) in
             [(1, 1, 1, 1), (97, 2, 15, 3), (49, 3, 7, 2), (1000, 16, 9, 9), (1000, 7, 1000, 1), (5, 2, 1, 4)]

@@ -21,13 +21,17 @@ use crate::loops::scratch::with_scratch;
 use crate::loops::simd::widest;
 
 /// Queries of a tile: so few that their scores of a long block of keys stay in the L2 cache.
-const QUERIES: usize = 24;
+const QUERIES: usize = 32;
+/// Tiles that share what is packed, at least: to pack for 24 queries alone took as long as to multiply them.
+const LEAST_TILES: usize = 2;
 /// Tiles of one head that a thread computes together, block of keys by block of keys: they share what is packed.
 const TILES: usize = 32;
 /// Queries from which on it pays off to pack keys and values.
 const PACKED: usize = 8;
-/// Keys of a tile where all queries see the same ones: each block of keys costs a maximum, a sum and a product more.
+/// Keys of a tile where all queries see the same ones as far as positions tell: each block of keys costs a maximum, a sum and a
+/// product more. And bytes of their packed keys, which each tile reads.
 const KEYS: usize = 1536;
+const KEY_BYTES: usize = KEYS * 64 * size_of::<f32>();
 /// Of these so many are summed in one go: longer sums have larger errors.
 const SUMMED: usize = 256;
 /// Keys of a tile where some see fewer: blocks that a tile's queries do not see are left out.
@@ -73,7 +77,8 @@ pub(super) fn tiles<T: Store<Compute: Activate + AsPrimitive<f64>>>(
 ) {
     let tiles = p.queries.div_ceil(QUERIES);
     // Enough tasks for all threads.
-    let together = (p.batch * p.heads * tiles / (pool.threads() * 4)).clamp(1, TILES.min(tiles.max(1)));
+    let [least, most] = [LEAST_TILES, TILES].map(|count| count.min(tiles.max(1)));
+    let together = (p.batch * p.heads * tiles / (pool.threads() * 4)).clamp(least, most);
     let queries = QUERIES * tiles.div_ceil(tiles.div_ceil(together).max(1));
     let blocks = p.queries.div_ceil(queries.max(1));
     pool.for_each(p.batch * p.heads * blocks, &|task| {
@@ -93,6 +98,8 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     scores: Option<&ScoreOutput<'_, T>>,
 ) {
     let kv_head = head / (p.heads / p.kv_heads);
+    // Products of f64 are not made in tiles, and read all keys for each query.
+    let is_single = size_of::<T::Compute>() == size_of::<f32>();
     // Scores to be written are kept whole.
     let (m, visible) = match scores {
         Some(_) => (rows.len(), 0..p.keys),
@@ -100,7 +107,10 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     };
     let step = match scores {
         Some(_) => p.keys,
-        None if p.mask.is_of_all(batch, rows.clone(), p.keys) => KEYS.min(p.keys),
+        None if is_single && p.mask.is_of_all(batch, rows.clone(), p.keys) => {
+            let bytes = p.size.max(p.v_size).max(1) * size_of::<T::Compute>();
+            (KEY_BYTES / bytes / SUMMED * SUMMED).clamp(FEWER_KEYS, KEYS).min(p.keys)
+        }
         None => FEWER_KEYS.min(p.keys),
     };
     let step = step.max(1);
@@ -114,8 +124,9 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     let lengths =
         [m * p.size, QUERIES.min(m) * step, m * p.v_size, copies[0], copies[1], shared[0], shared[1], m, m];
     with_scratch(lengths, |[q, s, o, k_copy, v_copy, k_room, v_room, max, sum]: [&mut [T::Compute]; 9]| {
-        // What is added to scores or done with them is for those of exponentials.
-        let plain = scores.is_none() && p.softcap == 0.0 && p.mask.hides_only();
+        // Masks that are added, a softcap, and scores that are an output are in units of the base e. Scores beyond 2.3e38 overflow in
+        // those of 2.
+        let plain = is_single && scores.is_none() && p.softcap == 0.0 && p.mask.hides_only();
         let (base, unit) = if plain { (Base::Two, LOG2_E) } else { (Base::E, 1.0) };
         let unit = T::Compute::of_f64(unit);
         load_queries(p, batch, head, rows.start, unit, q);
@@ -265,5 +276,67 @@ fn load_queries<T: Store<Compute: Activate>>(
     for (i, out) in q.chunks_exact_mut(p.size.max(1)).enumerate() {
         let row = &p.q.from(batch, head, first + i)[..p.size];
         out.iter_mut().zip(row).for_each(|(y, x)| *y = x.load() * scale);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::few_queries::tests::{by_definition, numbers};
+    use super::super::heads::{Heads, head_strides};
+    use super::super::mask::Mask;
+    use super::*;
+    use crate::tensor::f16;
+
+    /// Keys around the end of a long block, and several of them, also of larger heads.
+    #[test]
+    fn long_blocks_of_keys() {
+        for (queries, keys, size) in
+            [(30, 1535, 8), (33, 1536, 8), (70, 1537, 6), (9, 3000, 8), (40, 1300, 200)]
+        {
+            check::<f32>([queries, keys, size], 2e-5);
+            check::<f16>([queries, keys, size], 4e-3);
+        }
+    }
+
+    fn check<T: Store<Compute = f32>>([queries, keys, size]: [usize; 3], tolerance: f64) {
+        let (batch, heads) = (1, 2);
+        let count = |rows: usize| batch * heads * rows * size;
+        let (q, k, v) =
+            (numbers::<T>(count(queries), 1), numbers::<T>(count(keys), 2), numbers::<T>(count(keys), 3));
+        let sinks = numbers::<T>(heads, 4);
+        let strides = head_strides(4, heads, keys, size);
+        for (softcap, sink) in [(0.0, None), (0.0, Some(Sink::Heads(&sinks[..]))), (5.0, None)] {
+            let problem = Problem {
+                batch,
+                heads,
+                kv_heads: heads,
+                queries,
+                keys,
+                size,
+                v_size: size,
+                q: Heads { data: &q[..], strides: head_strides(3, heads, queries, size) },
+                k: Heads { data: &k[..], strides }.into(),
+                v: Heads { data: &v[..], strides }.into(),
+                scale: 0.3,
+                softcap,
+                mask: Mask {
+                    tensor: None,
+                    padding: None,
+                    blocks: None,
+                    causal: false,
+                    window: [None, None],
+                    offset: 0,
+                    lengths: None,
+                    aligned_to_length: None,
+                },
+                sink,
+                y_strides: head_strides(3, heads, queries, size),
+            };
+            let (mut y, mut want) = (vec![T::store(9.0); q.len()], vec![0.0; q.len()]);
+            by_definition(&problem, &mut want);
+            tiles(&Pool::new(2), &problem, &Parts::new(&mut y), None);
+            let far = y.iter().zip(&want).find(|(y, want)| (f64::from(y.load()) - **want).abs() > tolerance);
+            assert!(far.is_none(), "{queries} × {keys} of {size}, {softcap}: {far:?}");
+        }
     }
 }

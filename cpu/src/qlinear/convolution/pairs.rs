@@ -154,9 +154,12 @@ impl PairRows {
         let ones = |of: &[usize]| of.iter().all(|&x| x == 1);
         let in_place = g.input == g.output && ones(&g.kernel) && ones(&g.strides);
         let tiling = self.winograd.as_ref().and_then(|rows| Tiling::new(g, rows, threads));
-        // The larger of two operands is shared out: what all threads read is read by each.
+        // The larger of two operands is divided among threads, and so is the weight where there are fewer vectors of positions than
+        // threads; what all of them read has to be small.
         let columns: usize = g.output.iter().product();
-        let shared = (threads > 1 && self.m > columns && tiling.is_none()).then(|| odd_widths(columns));
+        let divides = threads > 1 && (self.m > columns || columns.div_ceil(pairs::WIDTH) < threads);
+        let small = self.groups * self.depth * odd_widths(columns) <= 4 * CACHED;
+        let shared = (divides && small && tiling.is_none()).then(|| odd_widths(columns));
         Plan {
             table: PatchTable::new(g),
             tiling,

@@ -141,6 +141,11 @@ fn some_large_weights_change_nothing() {
         (70, 23, 1, 1, 1, &[1, 1, 1]),
         (24, 30, 2, 1, 1, &[1, 1, 1]),
         (10, 30, 1, 3, 1, &[1, 1, 1]),
+        // So many multiplications that two threads divide them: strips of one position and of few, positions, groups.
+        (1100, 1030, 1, 1, 1, &[1, 1, 1]),
+        (300, 1030, 1, 1, 1, &[2, 2, 2]),
+        (130, 70, 1, 1, 1, &[4, 9, 9]),
+        (390, 270, 3, 1, 1, &[4, 5, 5]),
     ];
     let zeros = |of: i8, count: usize| (0..count).map(|i| of * (i % 5) as i8).collect::<Vec<_>>();
     let shares = [(3, 0), (12, 0), (97, 0), (3, 30), (97, -25)];

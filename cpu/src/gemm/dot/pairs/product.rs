@@ -9,8 +9,6 @@ use crate::loops::transpose::Block;
 
 /// Rows up to which vectors are of columns.
 const FEW: usize = 8;
-/// Depth from which on a panel and rows do not fit into the first cache together: the panel's strips are copied then.
-const DEEP: usize = 256;
 /// Where one dot group of at least so many has a rest, rests are multiplied row by row.
 const FEW_RESTS: usize = 256;
 
@@ -36,7 +34,7 @@ fn pitch(rows: usize) -> usize {
 
 /// Words that `products` needs for so many rows.
 pub(crate) fn scratch_len(rows: usize, depth: usize) -> usize {
-    3 * pitch(rows) * depth + COLUMNS * (pitch(rows) + depth)
+    3 * pitch(rows) * depth + COLUMNS * pitch(rows)
 }
 
 /// `count` rows of `depth` dot groups of unsigned bytes times all panels; rows of sums have `width` numbers and are `stride`
@@ -58,8 +56,7 @@ pub(crate) fn products(
     assert!(scratch.len() >= scratch_len(count, depth));
     let pitch = pitch(count);
     let (lines, scratch) = scratch.split_at_mut(depth * pitch);
-    let (columns, scratch) = scratch.split_at_mut(COLUMNS * pitch);
-    let (copied, widened) = scratch.split_at_mut(COLUMNS * depth);
+    let (columns, widened) = scratch.split_at_mut(COLUMNS * pitch);
     let (mut arranged, mut ready) = (false, false);
     let each = panels.dot_groups.chunks_exact(depth * COLUMNS).enumerate().take(width / COLUMNS);
     for (i, panel) in each {
@@ -87,40 +84,22 @@ pub(crate) fn products(
             pitch,
             depth,
         };
-        let (left, of_strip, step) = match depth {
-            DEEP.. => {
-                arrange_strips(panel, copied);
-                (copied.as_ptr(), ROWS * depth, ROWS)
-            }
-            _ => (panel.as_ptr(), ROWS, COLUMNS),
-        };
-        let strips = (0..COLUMNS / ROWS).map(|i| Tile {
-            out: tile.out.wrapping_add(i * ROWS * pitch),
-            left: left.wrapping_add(i * of_strip),
-            step,
+        let strips = (0..COLUMNS).step_by(ROWS).map(|first| Tile {
+            out: tile.out.wrapping_add(first * pitch),
+            left: tile.left.wrapping_add(first),
             ..tile
         });
         // SAFETY: the instructions were asserted; there are `depth` lines, and sums for each of the panel's columns.
         unsafe {
-            // The lines of a vector's width stay in the first cache while strips go by.
-            for at in (0..count).step_by(WIDTH) {
+            // The lines of some vectors stay in the first cache while strips go by.
+            for at in (0..count).step_by(2 * WIDTH) {
                 for strip in strips.clone() {
-                    strip.at(at, at).compute::<ROWS, false, true>((count - at).min(WIDTH));
+                    strip.at(at, at).compute::<ROWS, false, true>((count - at).min(2 * WIDTH));
                 }
             }
             tile.add_rests(count.next_multiple_of(WIDTH), rests);
         }
         transpose(columns, pitch, sums, stride, (count, COLUMNS));
-    }
-}
-
-/// Makes strips of `[depth, ROWS]` of the dot groups of a panel.
-fn arrange_strips(panel: &[u32], out: &mut [u32]) {
-    let (lines, out) = (panel.as_chunks::<COLUMNS>().0, out.as_chunks_mut::<ROWS>().0);
-    for (i, out) in out.chunks_exact_mut(lines.len()).enumerate() {
-        for (out, line) in out.iter_mut().zip(lines) {
-            out.copy_from_slice(&line[i * ROWS..][..ROWS]);
-        }
     }
 }
 
@@ -210,7 +189,6 @@ mod tests {
             (33, 1),
             (48, 9),
             (64, 5),
-            (20, DEEP + 1),
         ];
         for (count, depth) in sizes {
             let (strip, width) = (groups(count * depth, 2, 300), 4 * COLUMNS);

@@ -7,7 +7,7 @@
 //! Source of the cut: Dao et al., "Flash-Decoding for long-context inference" (2023).
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use num_traits::{Float, Zero};
 

@@ -14,12 +14,12 @@ struct Sizes {
     size: usize,
 }
 
-fn numbers<T: Store<Compute = f32>>(count: usize, seed: usize) -> Vec<T> {
+pub(in super::super) fn numbers<T: Store<Compute = f32>>(count: usize, seed: usize) -> Vec<T> {
     (0..count).map(|i| T::store(((i * (7 + 2 * seed) + i / 13 + seed) % 23) as f32 / 8.0 - 1.4)).collect()
 }
 
 /// The softmax of scores that the mask leaves, by its definition, in `f64`.
-fn by_definition<T: Store<Compute = f32>>(p: &Problem<'_, T>, y: &mut [f64]) {
+pub(in super::super) fn by_definition<T: Store<Compute = f32>>(p: &Problem<'_, T>, y: &mut [f64]) {
     for row in 0..p.batch * p.heads * p.queries {
         let (batch, head, query) = (row / p.queries / p.heads, row / p.queries % p.heads, row % p.queries);
         let kv_head = head / (p.heads / p.kv_heads);

@@ -72,15 +72,28 @@ impl Job<'_> {
         let words = depth * if self.rows.is_cut { 1 } else { 3 };
         let most = (CACHED / (words * pairs::WIDTH)).clamp(BLOCK.0, BLOCK.1);
         let work = m * depth * 4 * self.columns;
-        let threads = (2 * work / GRAIN).clamp(1, pool.threads()).div_ceil(groups);
+        let threads = match (2 * work / GRAIN).clamp(1, pool.threads()) {
+            threads if groups == 1 => threads,
+            threads => (2 * threads).div_ceil(groups),
+        };
+        // Of small groups some are taken together.
+        let each_run = |shares: Shares, body: &(dyn Fn(usize, Range<usize>) + Sync)| {
+            let (runs, all) = (shares.runs(), groups * shares.runs());
+            let together = (GRAIN / 4 * runs / work.max(1)).max(1);
+            pool.for_each(all.div_ceil(together), &|at| {
+                for i in at * together..((at + 1) * together).min(all) {
+                    let run = shares.run(i % runs);
+                    if !run.is_empty() && !pool.cancelled() {
+                        body(i / runs, run);
+                    }
+                }
+            });
+        };
         let of_group =
             |group: usize| -> Lines<'_> { (&planes[group * dot_groups * table.plane()..], table.plane()) };
         if self.columns == 1 && self.rows.zeros.is_empty() && *in_place {
             let shares = Shares::new(m.div_ceil(ROWS), threads, usize::MAX, 1);
-            return pool.for_each(groups * shares.runs(), &|i| {
-                let (group, strips) = (i / shares.runs(), shares.run(i % shares.runs()));
-                self.position(of_group(group), group, strips, write);
-            });
+            return each_run(shares, &|group, strips| self.position(of_group(group), group, strips, write));
         }
         if let Some(pitch) = self.plan.shared {
             let lines = &mut shared[..if *in_place { 0 } else { groups * depth * pitch }];
@@ -92,29 +105,22 @@ impl Job<'_> {
             let lines = &*lines;
             let strips = m.div_ceil(ROWS);
             let shares = Shares::new(strips, threads, strips, (GRAIN / 4 * strips).div_ceil(work));
-            return pool.for_each(groups * shares.runs(), &|i| {
-                let (group, strips) = (i / shares.runs(), shares.run(i % shares.runs()));
+            return each_run(shares, &|group, strips| {
                 let (words, pitch) = match in_place {
                     true => of_group(group),
                     false => (&lines[group * depth * pitch..], pitch),
                 };
                 for start in (0..self.columns).step_by(most * pairs::WIDTH) {
                     let columns = start..(start + most * pairs::WIDTH).min(self.columns);
-                    if !pool.cancelled() {
-                        self.block((&words[start..], pitch), group, strips.clone(), columns, write);
-                    }
+                    self.block((&words[start..], pitch), group, strips.clone(), columns, write);
                 }
             });
         }
         // Blocks are whole vectors.
         let widths = self.columns.div_ceil(pairs::WIDTH);
         let shares = Shares::new(widths, threads, most, BLOCK.0.max((GRAIN / 4 * widths).div_ceil(work)));
-        pool.for_each(groups * shares.runs(), &|i| {
-            let (group, widths) = (i / shares.runs(), shares.run(i % shares.runs()));
+        each_run(shares, &|group, widths| {
             let columns = widths.start * pairs::WIDTH..(widths.end * pairs::WIDTH).min(self.columns);
-            if columns.is_empty() || pool.cancelled() {
-                return;
-            }
             let strips = 0..m.div_ceil(ROWS);
             if *in_place {
                 let (words, pitch) = of_group(group);

@@ -64,7 +64,9 @@ impl Tiling {
         let used = 4 * output[0] * output[1] > 12 * tiles[0] * tiles[1];
         let fits = rows.of_line(tiles[1]) <= CACHED;
         let pays_off = tiles[0] * tiles[1] >= FEWEST && used && fits && !image.contains(&0);
-        let is_shared = rows.of_line(tiles[1]) * tiles[0] <= CACHED || tiles[0] < threads;
+        // With fewer lines than threads the image may be larger than one of them keeps in its cache, within bounds.
+        let whole = rows.of_line(tiles[1]) * tiles[0];
+        let is_shared = whole <= CACHED || tiles[0] < threads && whole <= 4 * CACHED;
         let shared = is_shared.then(|| rows.of_tiles(tiles[0] * tiles[1]));
         pays_off.then_some(Tiling { tiles, output, image, pads, shared })
     }
@@ -137,11 +139,8 @@ impl WinogradRows {
                 self.transform(tiling, (planes, border), 0..lines, quads, &transformed);
             });
             let transformed = &shared[..words];
-            let least = (GRAIN / 4).div_ceil(lines * of_line * 2 * ROWS).max(if threads > strips / 8 {
-                1
-            } else {
-                TOGETHER
-            });
+            let few = if threads > strips / 8 { 1 } else { TOGETHER };
+            let least = (GRAIN / 4).div_ceil(lines * of_line * 2 * ROWS).max(few);
             let shares = Shares::new(strips, threads, strips, least);
             return pool.for_each(shares.runs(), &|i| {
                 if !pool.cancelled() {
@@ -200,7 +199,7 @@ impl WinogradRows {
                 for (i, elements) in linear.chunks_exact(pitch).enumerate() {
                     let (half, element) = (i / ELEMENTS, i % ELEMENTS);
                     let first = element * panels * panel + (2 * quad + half) * pairs::WIDTH;
-                    for (i, words) in elements.chunks_exact(pairs::WIDTH).take(panels).enumerate() {
+                    for (i, words) in elements.chunks_exact(pairs::WIDTH).enumerate() {
                         let at = first + i * panel;
                         // SAFETY: each line of a panel is of one pair, and each pair is transformed once.
                         unsafe { transformed.get(at..at + pairs::WIDTH) }.copy_from_slice(words);
@@ -323,6 +322,7 @@ mod tests {
             (2, [33, 32], [57, 20], [2, 2, 2, 2]),
             (1, [33, 64], [6, 230], [1, 1, 1, 1]),
             (5, [49, 64], [7, 230], [0, 1, 1, 0]),
+            (3, [33, 32], [64, 66], [1, 1, 1, 1]),
         ];
         for (threads, [m, channels], [height, across], pads) in cases {
             let g = geometry(&[height, across], &pads);
