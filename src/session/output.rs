@@ -16,11 +16,12 @@ pub(super) type Places = SmallVec<[OutputPlace; MANY]>;
 
 /// Where outputs are wanted. `device`: the number of the one that the program runs on.
 pub(super) fn places(outputs: &[Output], inputs: &[ValueRef<'_>], device: Option<u32>) -> Places {
-    let spans = DeviceSpans::of(inputs);
+    let on_device = outputs.iter().any(|output| output.device_address().is_some());
+    let spans = DeviceSpans::of(if on_device { inputs } else { &[] });
     outputs.iter().map(|output| output.place(&spans, device)).collect()
 }
 
-/// Where inputs of a run lie in device memory, and what is behind them. Others are behind all memory.
+/// Where inputs of a run lie in device memory: their first bytes and their ends, which for an input elsewhere are `usize::MAX`.
 struct DeviceSpans {
     starts: SmallVec<[usize; MANY]>,
     ends: SmallVec<[usize; MANY]>,
@@ -36,8 +37,8 @@ impl DeviceSpans {
         DeviceSpans { starts, ends }
     }
 
-    /// How an output there lies to the inputs. A decoder of 32 layers has 65 of them for each of 65 outputs, so that a pair
-    /// takes two comparisons.
+    /// How an output there lies to the inputs. A decoder of 32 layers has 67 of them and 65 outputs, so a pair may take no more
+    /// than two comparisons.
     fn place(&self, start: usize, end: usize) -> OutputPlace {
         let spans = || self.starts.iter().zip(&self.ends);
         let overlaps = |(&from, &to): (&usize, &usize)| from < end && start < to;

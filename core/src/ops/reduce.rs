@@ -156,8 +156,12 @@ impl Operator for SumPlus {
         if self.reduce.infer_shape(cx)?.is_some_and(|reduced| reduced == [true])
             && let Some(elements) = cx.ints(0)
         {
-            let sum = self.reduce.of_integers(&elements).map(|d| vec![d.add(&Dim::Known(self.added))]);
-            cx.set_elements(0, sum.and_then(|sum| super::cast::convert(sum, self.to)));
+            // What wraps around is no dimension.
+            let sum = self.reduce.of_integers(&elements).and_then(|sum| match sum.known() {
+                Some(sum) => sum.checked_add(self.added).map(Dim::Known),
+                None => Some(sum.add(&Dim::Known(self.added))),
+            });
+            cx.set_elements(0, sum.and_then(|sum| super::cast::convert(vec![sum], self.to)));
         }
         Ok(())
     }

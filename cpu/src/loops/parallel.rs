@@ -31,21 +31,21 @@ pub(crate) fn split_mut<T: Send>(
     });
 }
 
-/// A range in runs for threads to take one after the other: each thread has as much of it, in runs that become shorter. So
-/// one whose processor is slower, as other work has a part of it, leaves short runs to others in the end. Each part has as
-/// many runs, of which the last may be empty in all parts but the last one.
+/// A range that is cut into equal parts, one for each thread, and each part into the same number of runs, which become shorter.
+/// Threads take runs in their order, so that one whose processor is slower, as other work has a part of it, leaves short runs to
+/// others in the end. A part that is one shorter may end with an empty run, the last part does not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shares {
     count: usize,
     threads: usize,
     most: usize,
     least: usize,
-    /// Runs of a thread.
+    /// Runs of a part.
     each: usize,
 }
 
 impl Shares {
-    /// Of `0..count`, in runs of `most` at most; more threads than there are runs of `least` get none.
+    /// Of `0..count`, in runs of `most` at most, and for no more threads than there are runs of `least`.
     pub(crate) fn new(count: usize, threads: usize, most: usize, least: usize) -> Self {
         let (threads, most) = (threads.clamp(1, count.div_ceil(least.max(1)).max(1)), most.max(1));
         let mut shares = Shares { count, threads, most, least: least.clamp(1, most), each: 0 };

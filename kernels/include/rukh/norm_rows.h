@@ -11,8 +11,9 @@ DEVICE bool is_plain(const NormParams &p, Piece piece) {
   return piece.whole && p.out_type == p.type && plain(p.scale) && plain(p.shift);
 }
 
-// Whether scale and shift are on their way before the row: where kernels start early, as behind the weights that the next kernel
-// loads they would wait for all of them. AMD's loads come back in order, and the row would wait for them.
+// Whether scale and shift are loaded before the row. On NVIDIA that may be before the wait for the kernel before: behind the
+// weights that the next kernel loads they would take as long as all of these. On AMD loads come back in order, and the row would
+// wait for them.
 #if defined(__CUDA_ARCH__)
 constexpr bool PARAMETERS_FIRST = true;
 #else

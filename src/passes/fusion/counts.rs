@@ -164,6 +164,25 @@ mod tests {
         }
     }
 
+    /// Sums of known numbers are known, so that shapes may come from them; not those that wrap around.
+    #[test]
+    fn lengths_that_shapes_come_from() {
+        for (dims, added, shape) in [([3, 4], -2, Some(5)), ([i64::MAX, 0], 1, None)] {
+            let attributes = [("added", Attribute::Int(added)), ("to", Attribute::Int(7))];
+            let mut graph = GraphBuilder::new()
+                .ints("dims", &[2], &dims)
+                .ints("axes", &[1], &[0])
+                .node_with("rukh.ReduceSum", &attributes, &["dims", "axes"], &["count"])
+                .node("ConstantOfShape", &["count"], &["y"])
+                .output("y")
+                .0;
+            super::super::infer::infer(&mut graph).unwrap();
+            let y = &graph.value(graph.outputs[0]).fact;
+            let known = y.shape.as_ref().and_then(|shape| shape[0].known());
+            assert_eq!(known, shape, "{dims:?} and {added}");
+        }
+    }
+
     #[test]
     fn other_nodes_stay() {
         use ElementType::{I32, I64};

@@ -22,7 +22,7 @@ use crate::loops::simd::widest;
 
 /// Queries of a tile: so few that their scores of a long block of keys stay in the L2 cache.
 const QUERIES: usize = 32;
-/// Tiles that share what is packed, at least: to pack for 24 queries alone took as long as to multiply them.
+/// Tiles that share what is packed, at least: to pack for one alone would take as long as to multiply its queries.
 const LEAST_TILES: usize = 2;
 /// Tiles of one head that a thread computes together, block of keys by block of keys: they share what is packed.
 const TILES: usize = 32;
@@ -124,8 +124,8 @@ fn tiles_of<T: Store<Compute: Activate + AsPrimitive<f64>>>(
     let lengths =
         [m * p.size, QUERIES.min(m) * step, m * p.v_size, copies[0], copies[1], shared[0], shared[1], m, m];
     with_scratch(lengths, |[q, s, o, k_copy, v_copy, k_room, v_room, max, sum]: [&mut [T::Compute]; 9]| {
-        // Masks that are added, a softcap, and scores that are an output are in units of the base e. Scores beyond 2.3e38 overflow in
-        // those of 2.
+        // Masks that are added, a softcap, and scores that are an output are in units of the base e. Others are in units of the
+        // base 2, where a score of 2.4e38 and more becomes infinite, which as a number of f32 it nearly is.
         let plain = is_single && scores.is_none() && p.softcap == 0.0 && p.mask.hides_only();
         let (base, unit) = if plain { (Base::Two, LOG2_E) } else { (Base::E, 1.0) };
         let unit = T::Compute::of_f64(unit);
@@ -283,16 +283,23 @@ fn load_queries<T: Store<Compute: Activate>>(
 mod tests {
     use super::super::few_queries::tests::{by_definition, numbers};
     use super::super::heads::{Heads, head_strides};
-    use super::super::mask::Mask;
+    use super::super::mask::{Lengths, Mask};
     use super::*;
     use crate::tensor::f16;
 
     /// Keys around the end of a long block, and several of them, also of larger heads.
     #[test]
     fn long_blocks_of_keys() {
-        for (queries, keys, size) in
-            [(30, 1535, 8), (33, 1536, 8), (70, 1537, 6), (9, 3000, 8), (40, 1300, 200)]
-        {
+        let sizes = [
+            (30, 1535, 4),
+            (33, 1536, 4),
+            (70, 1537, 3),
+            (9, 3000, 8),
+            (9, 600, 200),
+            (9, 1100, 96),
+            (600, 600, 2),
+        ];
+        for (queries, keys, size) in sizes {
             check::<f32>([queries, keys, size], 2e-5);
             check::<f16>([queries, keys, size], 4e-3);
         }
@@ -305,7 +312,14 @@ mod tests {
             (numbers::<T>(count(queries), 1), numbers::<T>(count(keys), 2), numbers::<T>(count(keys), 3));
         let sinks = numbers::<T>(heads, 4);
         let strides = head_strides(4, heads, keys, size);
-        for (softcap, sink) in [(0.0, None), (0.0, Some(Sink::Heads(&sinks[..]))), (5.0, None)] {
+        let last = [keys as i32 / 2];
+        for (softcap, sink, causal, lengths) in [
+            (0.0, None, false, None),
+            (0.0, Some(Sink::Heads(&sinks[..])), false, None),
+            (5.0, None, false, None),
+            (0.0, None, false, Some(Lengths::Last(&last))),
+            (0.0, None, queries == keys, None),
+        ] {
             let problem = Problem {
                 batch,
                 heads,
@@ -323,10 +337,10 @@ mod tests {
                     tensor: None,
                     padding: None,
                     blocks: None,
-                    causal: false,
+                    causal,
                     window: [None, None],
                     offset: 0,
-                    lengths: None,
+                    lengths,
                     aligned_to_length: None,
                 },
                 sink,
@@ -336,7 +350,7 @@ mod tests {
             by_definition(&problem, &mut want);
             tiles(&Pool::new(2), &problem, &Parts::new(&mut y), None);
             let far = y.iter().zip(&want).find(|(y, want)| (f64::from(y.load()) - **want).abs() > tolerance);
-            assert!(far.is_none(), "{queries} × {keys} of {size}, {softcap}: {far:?}");
+            assert!(far.is_none(), "{queries} × {keys} of {size}, {softcap}, {causal}: {far:?}");
         }
     }
 }

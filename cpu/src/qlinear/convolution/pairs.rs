@@ -68,7 +68,7 @@ pub(crate) struct Plan {
     channels: usize,
     /// Whether planes are what positions read.
     in_place: bool,
-    /// Where threads have parts of the weight: from a line of what all positions read to the next.
+    /// Where the weight is divided among threads: words between the lines of the image that all of them read.
     shared: Option<usize>,
 }
 
@@ -154,11 +154,12 @@ impl PairRows {
         let ones = |of: &[usize]| of.iter().all(|&x| x == 1);
         let in_place = g.input == g.output && ones(&g.kernel) && ones(&g.strides);
         let tiling = self.winograd.as_ref().and_then(|rows| Tiling::new(g, rows, threads));
-        // The larger of two operands is divided among threads, and so is the weight where there are fewer vectors of positions than
-        // threads; what all of them read has to be small.
+        // The larger of two operands is divided among threads, and so is the weight where threads would not have a block of positions
+        // each; what all of them read has to be small.
         let columns: usize = g.output.iter().product();
-        let divides = threads > 1 && (self.m > columns || columns.div_ceil(pairs::WIDTH) < threads);
-        let small = self.groups * self.depth * odd_widths(columns) <= 4 * CACHED;
+        let few = columns.div_ceil(pairs::WIDTH) < BLOCK.0 * threads;
+        let divides = threads > 1 && (self.m > columns || few);
+        let small = self.groups * self.depth * odd_widths(columns) <= CACHED * threads.max(4);
         let shared = (divides && small && tiling.is_none()).then(|| odd_widths(columns));
         Plan {
             table: PatchTable::new(g),

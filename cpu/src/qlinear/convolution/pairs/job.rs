@@ -71,7 +71,7 @@ impl Job<'_> {
         // Pairs of what is gathered lie beside it.
         let words = depth * if self.rows.is_cut { 1 } else { 3 };
         let most = (CACHED / (words * pairs::WIDTH)).clamp(BLOCK.0, BLOCK.1);
-        let work = m * depth * 4 * self.columns;
+        let work = m.next_multiple_of(ROWS) * depth * 4 * self.columns;
         let threads = match (2 * work / GRAIN).clamp(1, pool.threads()) {
             threads if groups == 1 => threads,
             threads => (2 * threads).div_ceil(groups),

@@ -4,6 +4,8 @@
 //! Transformed bytes (up to 4 · 255) and weights (times four, up to 9 · 128) are integers of 16 bits, and products are summed
 //! as pairs. Sums of transformed numbers wrap; four times an output fits into 32 bits, so that it is right in the end.
 
+#[cfg(test)]
+mod tests;
 mod transform;
 
 use std::ops::Range;
@@ -150,15 +152,23 @@ impl WinogradRows {
         }
         let least = (GRAIN / 4).div_ceil(of_line * 2 * self.rows);
         let shares = Shares::new(lines, threads, CACHED / of_line, least);
-        pool.for_each(shares.runs(), &|i| {
-            let lines = shares.run(i);
+        // With more threads than lines several transform a line, and each multiplies it by a part of the weight.
+        let sharing = (threads / lines).clamp(1, strips);
+        pool.for_each(shares.runs() * sharing, &|i| {
+            let (lines, part) = (shares.run(i / sharing), i % sharing);
             if lines.is_empty() || pool.cancelled() {
                 return;
             }
             with_scratch([self.of_tiles(lines.len() * across)], |[transformed]: [&mut [u32]; 1]| {
                 let parts = Parts::new(transformed);
                 self.transform(tiling, (planes, border), lines.clone(), 0..self.pairs / 2, &parts);
-                self.products(tiling, transformed, lines, 0..strips, write);
+                self.products(
+                    tiling,
+                    transformed,
+                    lines,
+                    strips * part / sharing..strips * (part + 1) / sharing,
+                    write,
+                );
             });
         });
     }
@@ -293,108 +303,4 @@ fn transform_kernel(kernel: [i16; 9]) -> [i16; ELEMENTS] {
         out.copy_from_slice(&line([0, 1, 2].map(|j: usize| columns[j][i])));
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use super::*;
-    use crate::ops::window::{Padding, Window};
-
-    fn geometry(image: &[usize], pads: &[i64]) -> Geometry {
-        let padding = Padding::Explicit(pads.to_vec());
-        let window = Window { kernel: vec![], strides: vec![], dilations: vec![], padding, ceil: false };
-        window.geometry(image, &[3, 3]).unwrap()
-    }
-
-    /// Against the definition: odd sizes, padding, channels and rows that fill no dot group or strip, several blocks and parts.
-    #[test]
-    fn sums_are_exact() {
-        if !pairs::available() {
-            return;
-        }
-        let cases = [
-            (1, [32, 32], [8, 8], [1, 1, 1, 1]),
-            (1, [35, 33], [9, 11], [0, 0, 0, 0]),
-            (2, [64, 37], [13, 30], [1, 0, 1, 2]),
-            (3, [37, 64], [7, 7], [1, 1, 1, 1]),
-            (2, [33, 32], [57, 20], [2, 2, 2, 2]),
-            (1, [33, 64], [6, 230], [1, 1, 1, 1]),
-            (5, [49, 64], [7, 230], [0, 1, 1, 0]),
-            (3, [33, 32], [64, 66], [1, 1, 1, 1]),
-        ];
-        for (threads, [m, channels], [height, across], pads) in cases {
-            let g = geometry(&[height, across], &pads);
-            let byte = |i: usize| match i * 7919 % 1009 {
-                i if i % 5 < 3 => [0u8, 255, 128, 127][i % 4],
-                i => i as u8,
-            };
-            let weight: Vec<u8> = (0..m * channels * 9).map(|i| byte(i + 3)).collect();
-            let image = |c: usize, y: usize, x: usize| byte((c * height + y) * across + x);
-            let border = 77;
-            let planes: Vec<u32> = (0..channels.div_ceil(4) * height * across)
-                .map(|i| {
-                    let (quad, y, x) = (i / (height * across), i / across % height, i % across);
-                    let channel = |j: usize| (quad * 4 + j).min(channels - 1);
-                    u32::from_le_bytes([0, 1, 2, 3].map(|j| image(channel(j), y, x)))
-                })
-                .collect();
-            for flip in [0, 128] {
-                let pool = Pool::new(threads);
-                let rows = WinogradRows::new(&weight, flip, [m, channels], (&pool).into()).unwrap();
-                let columns = g.output[0] * g.output[1];
-                let sums = Mutex::new(vec![i32::MIN; m * columns]);
-                let tiling = Tiling::new(&g, &rows, threads).unwrap();
-                rows.multiply(
-                    &pool,
-                    &tiling,
-                    (&planes, u32::from_le_bytes([border; 4])),
-                    &mut vec![7; tiling.scratch_len()],
-                    &|row, range, part, _| {
-                        let range = row * columns + range.start..row * columns + range.end;
-                        sums.lock().unwrap()[range].copy_from_slice(part);
-                    },
-                );
-                let sums = sums.into_inner().unwrap();
-                for (i, &sum) in sums.iter().enumerate() {
-                    let (row, y, x) = (i / columns, i % columns / g.output[1], i % g.output[1]);
-                    let mut want = 0;
-                    for (c, tap) in (0..channels).flat_map(|c| (0..9).map(move |tap| (c, tap))) {
-                        let inside = |at: usize, pad: i64, size: usize| {
-                            at.checked_sub(pad as usize).filter(|&at| at < size)
-                        };
-                        let place =
-                            inside(y + tap / 3, pads[0], height).zip(inside(x + tap % 3, pads[1], across));
-                        let number = place.map_or(border, |(y, x)| image(c, y, x));
-                        let weight = (weight[(row * channels + c) * 9 + tap] ^ flip) as i8;
-                        want += i32::from(number) * i32::from(weight);
-                    }
-                    assert_eq!(sum, want, "{threads} {m} × {channels}, {height} × {across}: {row} {y} {x}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn few_channels_and_tiles_go_another_way() {
-        let pool = Pool::new(1);
-        for [m, channels] in [[31, 64], [64, 31], [32, 1025]] {
-            let weight = vec![0; m * channels * 9];
-            assert!(WinogradRows::new(&weight, 0, [m, channels], (&pool).into()).is_none());
-        }
-        let rows = WinogradRows::new(&[1; 32 * 64 * 9], 0, [32, 64], (&pool).into()).unwrap();
-        for (image, expected) in [
-            ([7, 7], true),
-            ([6, 8], true),
-            ([6, 6], false),
-            ([1, 200], false),
-            ([3, 200], false),
-            ([9, 440], true),
-            ([9, 460], false),
-        ] {
-            let g = geometry(&image, &[1; 4]);
-            assert_eq!(Tiling::new(&g, &rows, 1).is_some(), expected, "{image:?}");
-        }
-    }
 }
