@@ -30,7 +30,14 @@ pub(crate) trait Activate: Float + 'static {
 
     /// The largest of scores and of another number; a score that is no number counts as none.
     fn largest(scores: &[Self], other: Self) -> Self {
-        scores.iter().fold(other, |most, &x| if x > most { x } else { most })
+        let larger = |most, x| if x > most { x } else { most };
+        // Eight maxima, so that none waits for the one before it.
+        let (eights, rest) = scores.as_chunks::<8>();
+        let mut most = [other; 8];
+        for x in eights {
+            most = std::array::from_fn(|i| larger(most[i], x[i]));
+        }
+        most.into_iter().chain(rest.iter().copied()).fold(other, larger)
     }
 
     /// Turns scores into the exponentials of `score − largest`, which no score exceeds, and sums them.
