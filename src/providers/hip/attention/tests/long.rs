@@ -125,8 +125,14 @@ fn windows_and_lengths() {
 #[test]
 fn one_query_along_parts_of_caches() {
     // Room of the caches, and keys of two samples: in one part, in several, in more than workgroups beside each other join.
-    const CASES: [(usize, [i32; 2]); 4] =
-        [(64, [1, 64]), (600, [513, 70]), (2300, [2300, 1025]), (5000, [4999, 4097])];
+    const CASES: [(usize, [i32; 2]); 6] = [
+        (64, [1, 64]),
+        (600, [513, 70]),
+        (2300, [2300, 1025]),
+        (3200, [3072, 3073]),
+        (3200, [100, 1537]),
+        (5000, [4999, 4097]),
+    ];
     for (i, (room, lengths)) in CASES.into_iter().enumerate() {
         for ty in TYPES {
             for size in [64, 128] {
