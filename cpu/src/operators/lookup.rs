@@ -1,11 +1,11 @@
-//! Functions of one byte by table. Bound: a byte read and a byte written; with AVX512_VBMI 64 bytes at a time.
+//! Functions of one byte by table. Bound: a byte read and a byte written; with AVX512_VBMI 64 bytes at a time, with AVX2 32.
 
 use crate::ops::OpError;
 use crate::ops::lookup::ENTRIES;
 use crate::tensor::{TensorView, TensorViewMut};
 
 #[cfg(target_arch = "x86_64")]
-use crate::isa::has_beyond_avx512;
+use crate::isa::{has_avx2, has_beyond_avx512};
 use crate::kernel::{CpuKernel, Entry, Kernel, KernelContext, NodeContext};
 use crate::loops::parallel::{GRAIN, split_mut};
 
@@ -17,6 +17,11 @@ pub(crate) fn lookup(table: &[u8; ENTRIES], x: &[u8], y: &mut [u8]) {
     if has_beyond_avx512!("avx512vbmi") {
         // SAFETY: the machine has these instructions.
         return unsafe { avx512::lookup(table, x, y) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() && x.len() >= avx2::FEWEST {
+        // SAFETY: the machine has these instructions.
+        return unsafe { avx2::lookup(table, x, y) };
     }
     y.iter_mut().zip(x).for_each(|(y, &x)| *y = table[x as usize]);
 }
@@ -52,6 +57,46 @@ mod avx512 {
         let x: *const [u8; 64] = x;
         // SAFETY: 64 bytes, of any alignment.
         unsafe { _mm512_loadu_si512(x.cast()) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::ENTRIES;
+
+    /// Bytes from which on the table is worth spreading to vectors.
+    pub(super) const FEWEST: usize = 256;
+
+    /// Sixteen shuffles choose among sixteen entries each by the low four bits of an index; blends choose among these by
+    /// the other bits, the highest of bytes that are shifted there.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn lookup(table: &[u8; ENTRIES], x: &[u8], y: &mut [u8]) {
+        let rows = table.as_chunks::<16>().0;
+        let rows: [__m256i; 16] = std::array::from_fn(|i| {
+            let row: *const [u8; 16] = &rows[i];
+            // SAFETY: 16 bytes, of any alignment.
+            unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(row.cast())) }
+        });
+        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<32>(), y.as_chunks_mut::<32>());
+        for (x, y) in x.iter().zip(y) {
+            let (x, y): (*const [u8; 32], *mut [u8; 32]) = (x, y);
+            // SAFETY: 32 bytes, of any alignment.
+            let x = unsafe { _mm256_loadu_si256(x.cast()) };
+            let low = _mm256_and_si256(x, _mm256_set1_epi8(15));
+            let bits = [_mm256_slli_epi16::<3>(x), _mm256_slli_epi16::<2>(x), _mm256_add_epi8(x, x), x];
+            let two = |i: usize| {
+                let (a, b) = (_mm256_shuffle_epi8(rows[i], low), _mm256_shuffle_epi8(rows[i + 1], low));
+                _mm256_blendv_epi8(a, b, bits[0])
+            };
+            let four = |i: usize| _mm256_blendv_epi8(two(i), two(i + 2), bits[1]);
+            let eight = |i: usize| _mm256_blendv_epi8(four(i), four(i + 4), bits[2]);
+            let all = _mm256_blendv_epi8(eight(0), eight(8), bits[3]);
+            // SAFETY: 32 bytes, of any alignment.
+            unsafe { _mm256_storeu_si256(y.cast(), all) };
+        }
+        y_rest.iter_mut().zip(x_rest).for_each(|(y, &x)| *y = table[x as usize]);
     }
 }
 
@@ -94,6 +139,13 @@ mod tests {
             lookup(&table, &x, &mut y);
             let want: Vec<u8> = x.iter().map(|&x| x.wrapping_mul(167).wrapping_add(13)).collect();
             assert_eq!(y, want);
+            #[cfg(target_arch = "x86_64")]
+            if has_avx2() {
+                y.fill(0);
+                // SAFETY: the machine has these instructions.
+                unsafe { avx2::lookup(&table, &x, &mut y) };
+                assert_eq!(y, want);
+            }
         }
     }
 
