@@ -29,6 +29,13 @@ impl Tile {
     }
 }
 
+/// Pairs of vectors with so many lanes that `width` columns fill: on the right of panels all, else those of which the second
+/// vector has columns.
+#[cfg(target_arch = "x86_64")]
+fn pairs_of_vectors<const SIGNED: bool>(width: usize, lanes: usize) -> usize {
+    if SIGNED { width.div_ceil(2 * lanes) } else { (width + lanes - 1) / (2 * lanes) }
+}
+
 #[cfg(target_arch = "x86_64")]
 impl Tile {
     /// Computes `R` rows of `width` columns, and tells `R`. `SIGNED`: the bytes on the right are signed and those on the left
@@ -55,12 +62,16 @@ impl Tile {
             at += unsafe {
                 match (crate::isa::has_avx512(), width - at) {
                     // Signed ones on the right are whole panels.
-                    (true, width) if SIGNED || width > 16 => x86::avx512::<R, 2, SIGNED, CUT>(tile),
-                    (true, _) => x86::avx512::<R, 1, SIGNED, CUT>(tile),
+                    (true, width) if SIGNED || width > 16 => {
+                        x86::avx512::<R, 2, SIGNED, CUT>(tile, pairs_of_vectors::<SIGNED>(width, 16))
+                    }
+                    (true, _) => x86::avx512::<R, 1, SIGNED, CUT>(tile, 1),
                     // One row is bound by reading, which is to go on without gaps.
-                    (false, _) if R == 1 && SIGNED => x86::avx2::<R, 4, SIGNED, CUT>(tile),
-                    (false, width) if SIGNED || width > 8 => x86::avx2::<R, 2, SIGNED, CUT>(tile),
-                    (false, _) => x86::avx2::<R, 1, SIGNED, CUT>(tile),
+                    (false, _) if R == 1 && SIGNED => x86::avx2::<R, 4, SIGNED, CUT>(tile, 1),
+                    (false, width) if SIGNED || width > 8 => {
+                        x86::avx2::<R, 2, SIGNED, CUT>(tile, pairs_of_vectors::<SIGNED>(width, 8))
+                    }
+                    (false, _) => x86::avx2::<R, 1, SIGNED, CUT>(tile, 1),
                 }
             };
         }
@@ -173,7 +184,7 @@ mod x86 {
             $name:ident, $wide:ident, $rests:ident, $features:literal, $lanes:literal: $zero:ident, $load:ident,
             $store:ident, $all:ident, $all16:ident, $add:ident, $pairs:ident, $bytes:ident, $left:ident, $right:ident
         ) => {
-            /// Tells how many columns these are.
+            /// Computes so many tiles side by side; calls would cost where rows are short. Tells how many columns these are.
             ///
             /// # Safety
             /// The processor has these instructions; operands and sums are valid.
@@ -186,55 +197,60 @@ mod x86 {
                 const CUT: bool,
             >(
                 tile: Tile,
+                count: usize,
             ) -> usize {
-                let Tile { out, columns, mut left, row, step, mut right, pitch, depth } = tile;
-                // SAFETY: as the caller promises.
-                unsafe {
-                    let mut sums = [[$zero(); V]; R];
-                    let ones = $all16(1);
-                    // A row alone is bound by reading: what lies ahead of the whole line of a panel.
-                    let ahead = if R == 1 && SIGNED && prefetches_single_row() { 512 } else { 0 };
-                    for _ in 0..depth {
-                        if R == 1 && ahead > 0 {
-                            _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(ahead).cast());
-                            _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(ahead + 16).cast());
-                        }
-                        let mut x = [$zero(); V];
-                        for (v, x) in x.iter_mut().enumerate() {
-                            *x = $load(right.add(v * $lanes).cast());
-                        }
-                        if CUT {
-                            for (r, sums) in sums.iter_mut().enumerate() {
-                                let a = $all(*left.add(r * row) as i32);
-                                for (sum, &x) in sums.iter_mut().zip(&x) {
-                                    let products = if SIGNED { $bytes(a, x) } else { $bytes(x, a) };
-                                    *sum = $add(*sum, $pairs(products, ones));
-                                }
+                let Tile { columns, row, step, pitch, depth, .. } = tile;
+                for i in 0..count {
+                    let at = i * V * $lanes;
+                    let Tile { out, mut left, mut right, .. } = tile.at(at, at);
+                    // SAFETY: as the caller promises.
+                    unsafe {
+                        let mut sums = [[$zero(); V]; R];
+                        let ones = $all16(1);
+                        // A row alone is bound by reading: what lies ahead of the whole line of a panel.
+                        let ahead = if R == 1 && SIGNED && prefetches_single_row() { 512 } else { 0 };
+                        for _ in 0..depth {
+                            if R == 1 && ahead > 0 {
+                                _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(ahead).cast());
+                                _mm_prefetch::<_MM_HINT_T0>(right.wrapping_add(ahead + 16).cast());
                             }
-                        } else {
-                            for odd in [false, true] {
-                                let mut wide = [$zero(); V];
-                                for (wide, &x) in wide.iter_mut().zip(&x) {
-                                    *wide = $right::<8>(if odd { x } else { $left::<8>(x) });
-                                }
+                            let mut x = [$zero(); V];
+                            for (v, x) in x.iter_mut().enumerate() {
+                                *x = $load(right.add(v * $lanes).cast());
+                            }
+                            if CUT {
                                 for (r, sums) in sums.iter_mut().enumerate() {
-                                    let a = $all(*left.add(r * row + usize::from(odd)) as i32);
-                                    for (sum, &wide) in sums.iter_mut().zip(&wide) {
-                                        *sum = $add(*sum, $pairs(wide, a));
+                                    let a = $all(*left.add(r * row) as i32);
+                                    for (sum, &x) in sums.iter_mut().zip(&x) {
+                                        let products = if SIGNED { $bytes(a, x) } else { $bytes(x, a) };
+                                        *sum = $add(*sum, $pairs(products, ones));
+                                    }
+                                }
+                            } else {
+                                for odd in [false, true] {
+                                    let mut wide = [$zero(); V];
+                                    for (wide, &x) in wide.iter_mut().zip(&x) {
+                                        *wide = $right::<8>(if odd { x } else { $left::<8>(x) });
+                                    }
+                                    for (r, sums) in sums.iter_mut().enumerate() {
+                                        let a = $all(*left.add(r * row + usize::from(odd)) as i32);
+                                        for (sum, &wide) in sums.iter_mut().zip(&wide) {
+                                            *sum = $add(*sum, $pairs(wide, a));
+                                        }
                                     }
                                 }
                             }
+                            left = left.add(step);
+                            right = right.add(pitch);
                         }
-                        left = left.add(step);
-                        right = right.add(pitch);
-                    }
-                    for (r, sums) in sums.iter().enumerate() {
-                        for (v, &sum) in sums.iter().enumerate() {
-                            $store(out.add(r * columns + v * $lanes).cast(), sum);
+                        for (r, sums) in sums.iter().enumerate() {
+                            for (v, &sum) in sums.iter().enumerate() {
+                                $store(out.add(r * columns + v * $lanes).cast(), sum);
+                            }
                         }
                     }
                 }
-                V * $lanes
+                count * V * $lanes
             }
 
             /// Of pairs on both sides.
