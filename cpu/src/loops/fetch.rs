@@ -38,3 +38,11 @@ pub(crate) fn to_write(at: *mut f32) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
 }
+
+/// Asks for the lines of bytes to be brought into the first cache, to be written; for processors with AVX2.
+#[inline(always)]
+pub(crate) fn bytes_to_write(bytes: &mut [u8]) {
+    for line in bytes.chunks_mut(LINE) {
+        to_write(line.as_mut_ptr().cast());
+    }
+}

@@ -2,10 +2,10 @@
 //! are exact there.
 
 use super::known_zeros;
+use super::requantize::{Factors, Requantize};
 use crate::conv::{Channels, DepthwisePlane};
 use crate::kernel::{KernelContext, NodeContext};
 use crate::loops::parallel::Parts;
-use crate::loops::quantization::whole;
 use crate::loops::simd::{Loop, widest};
 use crate::ops::OpError;
 use crate::ops::activation::Activation;
@@ -83,29 +83,22 @@ impl Kernels {
             return plane.convolve(cx.pool, &channels, load, |i, sums| {
                 // SAFETY: the outputs of a channel are written once.
                 let out = unsafe { out.get(i * outputs..(i + 1) * outputs) };
-                widest(Round {
-                    sums,
-                    factor: 1.0,
-                    range: (i32::MIN as f32, i32::MAX as f32),
-                    y: out,
-                    of: |x| x as i32,
-                });
+                widest(Integers { sums, y: out });
             });
         }
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else { return };
         let (w_scale, factor) = (scales(w_scale), scales(x_scale)(0) / scales(y_scale)(0));
         factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
-        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
-        let low = if y.ty() == ElementType::I8 { -128.0 } else { 0.0 } - zero;
-        let of = |x: f32| (whole(x) + zero as i32) as u8;
+        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0)) as i32;
+        let signed = y.ty() == ElementType::I8;
         let out = Parts::new(y.bytes());
         plane.convolve(cx.pool, &channels, load, |i, sums| {
             for (k, sums) in sums.chunks_exact(outputs / multiplier).enumerate() {
                 let at = i * outputs + k * sums.len();
                 // SAFETY: the outputs of a channel are written once.
                 let y = unsafe { out.get(at..at + sums.len()) };
-                let factor = factors[i * multiplier % rows + k];
-                widest(Round { sums, factor, range: (low, low + 255.0), y, of });
+                let factors = Factors::One(factors[i * multiplier % rows + k]);
+                Requantize { first: 0, factors, zero, signed, residual: None }.store(sums, y);
             }
         });
     }
@@ -127,25 +120,17 @@ impl<T: Copy + Into<f32>> Loop for Widen<'_, T> {
     }
 }
 
-/// Sums times a factor, limited and made integers.
-struct Round<'a, T, F> {
+/// Sums as integers, which they are.
+struct Integers<'a> {
     sums: &'a [f32],
-    factor: f32,
-    range: (f32, f32),
-    y: &'a mut [T],
-    of: F,
+    y: &'a mut [i32],
 }
 
-impl<T, F: Fn(f32) -> T> Loop for Round<'_, T, F> {
+impl Loop for Integers<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let (low, high) = self.range;
-        for (y, &sum) in self.y.iter_mut().zip(self.sums) {
-            let x = sum * self.factor;
-            let x = if x > low { x } else { low };
-            *y = (self.of)(if x < high { x } else { high });
-        }
+        self.y.iter_mut().zip(self.sums).for_each(|(y, &sum)| *y = sum as i32);
     }
 }

@@ -3,6 +3,7 @@
 mod depthwise;
 mod dot;
 mod pairs;
+mod requantize;
 mod residual;
 
 use std::ops::Range;
@@ -158,7 +159,9 @@ impl Kernel for ConvKernel {
             (Weight::Packed(packed), Way::Dot(plan)) => {
                 return packed.run(cx, &self.op, plan, strides[0], inputs, y);
             }
-            (Weight::Pairs(rows), Way::Pairs(plan)) => rows.run(cx, &self.op, plan, strides[0], inputs, y)?,
+            (Weight::Pairs(rows), Way::Pairs(plan)) => {
+                return rows.run(cx, &self.op, plan, strides[0], inputs, y);
+            }
             (Weight::Depthwise(kernels), Way::Depthwise(plane)) => {
                 kernels.run(cx, &self.op, plane, strides[0], inputs, y);
             }

@@ -6,18 +6,21 @@
 mod job;
 mod winograd;
 
-use self::job::{Job, Write};
+use std::ops::Range;
+
+use self::job::{Fetch, Job, Output, Write};
 use self::winograd::{Tiling, WinogradRows};
 use super::known_zeros;
-use crate::conv::PatchTable;
+use super::requantize::{Factors, Requantize};
+use super::residual::ResidualInput;
+use crate::conv::{PatchTable, Residual};
 use crate::gemm::pairs::{self, PanelRests};
 use crate::gemm::{DotGroup, Int8x4};
 use crate::kernel::{KernelContext, NodeContext};
+use crate::loops::fetch::{bytes_to_write, into_second_cache};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{Parts, split_mut};
-use crate::loops::quantization::whole;
-use crate::loops::simd::{Loop, widest};
 use crate::ops::OpError;
 use crate::ops::qlinear::QuantizedConv;
 use crate::ops::window::Geometry;
@@ -219,28 +222,31 @@ impl PairRows {
             *first = first.wrapping_add(bias);
         }
         let job = Job { rows: self, plan, first, flip, zero, columns };
-        let mut each = |write: &Write<'_>| {
+        let mut each = |write: &Write<'_>, fetch: &Fetch<'_>| {
             let size = x.len() / images;
             for i in 0..images {
                 if cx.cancelled() {
                     return Err(OpError::Cancelled);
                 }
                 job.arrange(cx, &x.bytes()[i * size..][..size], planes);
-                job.multiply(cx, planes, shared, &|row, columns, sums, first| {
-                    write(i * rows + row, columns, sums, first)
-                });
+                let to = Output {
+                    write: &|row, columns, sums, first| write(i * rows + row, columns, sums, first),
+                    fetch: &|row, columns| fetch(i * rows + row, columns),
+                };
+                job.multiply(cx, planes, shared, to);
             }
             Ok(())
         };
         if !op.requantized {
             let out = Parts::new(y.slice::<i32>());
-            return each(&|at, range, sums, first| {
+            let write = |at: usize, range: Range<usize>, sums: &mut [i32], first: i32| {
                 let start = at * columns + range.start;
                 let range = start..start + sums.len();
                 // SAFETY: each sum is given once.
                 let y = unsafe { out.get(range) };
                 y.iter_mut().zip(sums).for_each(|(y, &mut sum)| *y = sum.wrapping_add(first));
-            });
+            };
+            return each(&write, &|_, _| ());
         }
         let (Some(x_scale), Some(w_scale), Some(y_scale)) = (input(1), input(4), input(6)) else {
             return Ok(());
@@ -256,19 +262,31 @@ impl PairRows {
                 factors.iter_mut().enumerate().for_each(|(i, y)| *y = (w_scale(i * stride) * factor) as f32);
             }
         }
-        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0));
-        let least = if y.ty() == ElementType::I8 { -128.0 } else { 0.0 } - zero;
+        let zero = input(7).map_or(0.0, |z| Bytes::new(z).at(0)) as i32;
+        let (signed, residual) = (y.ty() == ElementType::I8, ResidualInput::read(inputs)?);
+        let residual = residual.as_ref().map(ResidualInput::of_tiles);
         let out = Parts::new(y.bytes());
-        each(&|at, range, sums, first| {
+        let write = |at: usize, range: Range<usize>, sums: &mut [i32], first: i32| {
             let start = at * columns + range.start;
             let range = start..start + sums.len();
+            let factors = &factors[at % rows..];
+            let to = Requantize {
+                first,
+                factors: if columns == 1 { Factors::Each(factors) } else { Factors::One(factors[0]) },
+                zero,
+                signed,
+                residual: residual.map(|all| Residual { data: &all.data[range.clone()], ..all }),
+            };
             // SAFETY: each sum is given once.
-            let y = unsafe { out.get(range) };
-            let (zero, factors) = (zero as i32, &factors[at % rows..]);
-            match columns {
-                1 => widest(RequantizeRows { sums, first, factors, least, zero, y }),
-                _ => widest(Requantize { sums, first, factor: factors[0], least, zero, y }),
+            to.store(sums, unsafe { out.get(range) });
+        };
+        each(&write, &|at, range| {
+            let range = at * columns + range.start..at * columns + range.end;
+            if let Some(residual) = residual {
+                into_second_cache(&residual.data[range.clone()]);
             }
+            // SAFETY: whoever fetches outputs is who writes them.
+            bytes_to_write(unsafe { out.get(range) });
         })
     }
 }
@@ -277,57 +295,4 @@ impl PairRows {
 /// caches.
 fn odd_widths(columns: usize) -> usize {
     (columns.div_ceil(pairs::WIDTH) / 2 * 2 + 1) * pairs::WIDTH
-}
-
-/// Sums and what they begin with, times a factor, rounded to nearest even, shifted and limited.
-struct Requantize<'a> {
-    sums: &'a [i32],
-    first: i32,
-    factor: f32,
-    /// The least number that a byte stands for, and the zero point.
-    least: f32,
-    zero: i32,
-    y: &'a mut [u8],
-}
-
-impl Loop for Requantize<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Requantize { sums, first, factor, least, zero, y } = self;
-        for (y, &sum) in y.iter_mut().zip(sums) {
-            *y = byte(sum.wrapping_add(first), factor, least, zero);
-        }
-    }
-}
-
-/// The same of one position of some rows, which have factors of their own.
-struct RequantizeRows<'a> {
-    sums: &'a [i32],
-    first: i32,
-    factors: &'a [f32],
-    least: f32,
-    zero: i32,
-    y: &'a mut [u8],
-}
-
-impl Loop for RequantizeRows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let RequantizeRows { sums, first, factors, least, zero, y } = self;
-        for ((y, &sum), &factor) in y.iter_mut().zip(sums).zip(factors) {
-            *y = byte(sum.wrapping_add(first), factor, least, zero);
-        }
-    }
-}
-
-#[inline(always)]
-fn byte(sum: i32, factor: f32, least: f32, zero: i32) -> u8 {
-    let x = sum as f32 * factor;
-    let x = if x > least { x } else { least };
-    let x = if x < least + 255.0 { x } else { least + 255.0 };
-    (whole(x) + zero) as u8
 }

@@ -14,6 +14,16 @@ use crate::loops::simd::{Loop, widest};
 /// Takes the sums of a row at some positions, and what they begin with; of one position those of several rows.
 pub(super) type Write<'a> = dyn Fn(usize, Range<usize>, &mut [i32], i32) + Sync + 'a;
 
+/// Fetches into the cache what the sums of a row at some positions are stored to and added to.
+pub(super) type Fetch<'a> = dyn Fn(usize, Range<usize>) + Sync + 'a;
+
+/// Where sums go.
+#[derive(Clone, Copy)]
+pub(super) struct Output<'a> {
+    pub(super) write: &'a Write<'a>,
+    pub(super) fetch: &'a Fetch<'a>,
+}
+
 /// Lines of dot groups, so many words apart.
 type Lines<'a> = (&'a [u32], usize);
 
@@ -52,20 +62,20 @@ impl Job<'_> {
         });
     }
 
-    /// Gives sums to `write`. `shared` is memory for what threads make together.
+    /// Gives sums to `to`. `shared` is memory for what threads make together.
     pub(super) fn multiply(
         &self,
         cx: &KernelContext<'_>,
         planes: &[u32],
         shared: &mut [u32],
-        write: &Write<'_>,
+        to: Output<'_>,
     ) {
         let (&PairRows { groups, m, depth, .. }, pool) = (self.rows, cx.pool);
         let &Plan { table, dot_groups, in_place, .. } = &self.plan;
         if let (Some(rows), Some(tiling)) = (&self.rows.winograd, &self.plan.tiling) {
             let planes = (planes, u32::from_le_bytes([self.zero; 4]));
             return rows.multiply(pool, tiling, planes, shared, &|row, columns, sums, first| {
-                write(row, columns, sums, first.wrapping_add(self.first[row]));
+                (to.write)(row, columns, sums, first.wrapping_add(self.first[row]));
             });
         }
         // Pairs of what is gathered lie beside it.
@@ -93,7 +103,7 @@ impl Job<'_> {
             |group: usize| -> Lines<'_> { (&planes[group * dot_groups * table.plane()..], table.plane()) };
         if self.columns == 1 && self.rows.zeros.is_empty() && *in_place {
             let shares = Shares::new(m.div_ceil(ROWS), threads, usize::MAX, 1);
-            return each_run(shares, &|group, strips| self.position(of_group(group), group, strips, write));
+            return each_run(shares, &|group, strips| self.position(of_group(group), group, strips, to));
         }
         if let Some(pitch) = self.plan.shared {
             let lines = &mut shared[..if *in_place { 0 } else { groups * depth * pitch }];
@@ -112,7 +122,7 @@ impl Job<'_> {
                 };
                 for start in (0..self.columns).step_by(most * pairs::WIDTH) {
                     let columns = start..(start + most * pairs::WIDTH).min(self.columns);
-                    self.block((&words[start..], pitch), group, strips.clone(), columns, write);
+                    self.block((&words[start..], pitch), group, strips.clone(), columns, to);
                 }
             });
         }
@@ -124,14 +134,14 @@ impl Job<'_> {
             let strips = 0..m.div_ceil(ROWS);
             if *in_place {
                 let (words, pitch) = of_group(group);
-                return self.block((&words[columns.start..], pitch), group, strips, columns, write);
+                return self.block((&words[columns.start..], pitch), group, strips, columns, to);
             }
             let pitch = odd_widths(columns.len());
             with_scratch([depth * pitch], |[lines]: [&mut [u32]; 1]| {
                 for (line, out) in lines.chunks_exact_mut(pitch).enumerate() {
                     self.gather(planes, group, line, columns.clone(), out);
                 }
-                self.block((lines, pitch), group, strips, columns.clone(), write);
+                self.block((lines, pitch), group, strips, columns.clone(), to);
             });
         });
     }
@@ -151,7 +161,7 @@ impl Job<'_> {
     }
 
     /// Some strips of a group where there is one position: sums of all their rows at once.
-    fn position(&self, (right, pitch): Lines<'_>, group: usize, strips: Range<usize>, write: &Write<'_>) {
+    fn position(&self, (right, pitch): Lines<'_>, group: usize, strips: Range<usize>, to: Output<'_>) {
         let &PairRows { m, depth, .. } = self.rows;
         assert!(right.len() > (depth - 1) * pitch);
         with_scratch([strips.len() * ROWS], |[sums]: [&mut [i32]; 1]| {
@@ -184,7 +194,7 @@ impl Job<'_> {
             let rows = strips.start * ROWS..(strips.end * ROWS).min(m);
             let first = &self.first[group * m + rows.start..];
             sums.iter_mut().zip(first).for_each(|(sum, &first)| *sum = sum.wrapping_add(first));
-            write(group * m + rows.start, 0..1, &mut sums[..rows.len()], 0);
+            (to.write)(group * m + rows.start, 0..1, &mut sums[..rows.len()], 0);
         });
     }
 
@@ -195,7 +205,7 @@ impl Job<'_> {
         group: usize,
         strips: Range<usize>,
         columns: Range<usize>,
-        write: &Write<'_>,
+        to: Output<'_>,
     ) {
         if strips.is_empty() {
             return;
@@ -232,6 +242,10 @@ impl Job<'_> {
             }
             let mut ready = false;
             for strip in strips {
+                let rows = strip * ROWS..(strip * ROWS + ROWS).min(m);
+                for row in rows.clone() {
+                    (to.fetch)(group * m + row, columns.clone());
+                }
                 let number = group * m.div_ceil(ROWS) + strip;
                 let left = &self.rows.dot_groups[number * ROWS * depth..][..ROWS * depth];
                 if let Some(rests) = self.rows.rests.of(number) {
@@ -255,12 +269,12 @@ impl Job<'_> {
                             .compute_wide::<ROWS>(count, depth * pairs::WIDTH);
                     }
                 }
-                for row in strip * ROWS..(strip * ROWS + ROWS).min(m) {
+                for row in rows {
                     let (sums, row) = (&mut sums[row % ROWS * width..][..count], group * m + row);
                     if let Some(&zero) = self.rows.zeros.get(row).filter(|&&zero| zero != 0) {
                         widest(Shift { sums, zero, totals });
                     }
-                    write(row, columns.clone(), sums, self.first[row]);
+                    (to.write)(row, columns.clone(), sums, self.first[row]);
                 }
             }
         });
