@@ -4,6 +4,7 @@ use rten_vecmath::{MaxNum, Sum, SumSquare, SumSquareSub};
 
 use super::exponential::Exp;
 use super::map::apply;
+use super::scratch::with_scratch;
 use super::simd::{Loop, widest};
 use super::widen::{RUN, Widen};
 use crate::isa::Dispatch;
@@ -75,8 +76,15 @@ impl Real for f64 {
 
 /// Sums what `term` gives of each run of a row.
 pub(crate) fn total<T: Widen<Wide: Real>>(x: &[T], term: impl Fn(&[T::Wide]) -> f64) -> f64 {
-    let mut buffer = [T::Wide::default(); RUN];
-    x.chunks(RUN).map(|x| term(T::load(x, &mut buffer))).sum()
+    with_scratch([room::<T>(x.len())], |[buffer]: [&mut [T::Wide]; 1]| {
+        x.chunks(RUN).map(|x| term(T::load(x, buffer))).sum()
+    })
+}
+
+/// Elements that a run of so many needs room for in the wide type; none where that is the type itself. Scratch has no zeros to
+/// be written first, which took most of the time of short rows.
+fn room<T: Widen>(len: usize) -> usize {
+    if size_of::<T>() == size_of::<T::Wide>() { 0 } else { len.min(RUN) }
 }
 
 /// The mean of a row and its mean squared deviation.
@@ -97,30 +105,33 @@ pub(crate) fn affine<T: Widen<Wide: Real>, S: Widen<Wide = T::Wide>>(
     scale: &[S],
     bias: &[S],
 ) {
-    let (mut read, mut own) = ([T::Wide::default(); RUN], [T::Wide::default(); RUN]);
-    let (mut scales, mut biases) = ([T::Wide::default(); RUN], [T::Wide::default(); RUN]);
-    for (i, y) in y.chunks_mut(RUN).enumerate() {
-        let x = x.map(|x| &x[i * RUN..][..y.len()]);
-        let piece = |all: &[S], count: usize| match all.len() {
-            1 => 0..1,
-            _ => i * RUN..i * RUN + count,
-        };
-        let scale = S::load(&scale[piece(scale, y.len())], &mut scales);
-        let bias = S::load(&bias[piece(bias, y.len())], &mut biases);
-        let change = |x: Option<&[T::Wide]>, y: &mut [T::Wide]| match (scale, bias) {
-            (&[scale], &[bias]) => widest(One { x, y, center, factor: factor * scale, bias }),
-            (scale, bias) => {
-                if let Some(x) = x {
-                    y.copy_from_slice(x);
+    let (of_elements, of_scale, of_bias) =
+        (room::<T>(y.len()), room::<S>(scale.len()), room::<S>(bias.len()));
+    let lengths = [of_elements, of_elements, of_scale, of_bias];
+    with_scratch(lengths, |[read, own, scales, biases]: [&mut [T::Wide]; 4]| {
+        for (i, y) in y.chunks_mut(RUN).enumerate() {
+            let x = x.map(|x| &x[i * RUN..][..y.len()]);
+            let piece = |all: &[S], count: usize| match all.len() {
+                1 => 0..1,
+                _ => i * RUN..i * RUN + count,
+            };
+            let scale = S::load(&scale[piece(scale, y.len())], scales);
+            let bias = S::load(&bias[piece(bias, y.len())], biases);
+            let change = |x: Option<&[T::Wide]>, y: &mut [T::Wide]| match (scale, bias) {
+                (&[scale], &[bias]) => widest(One { x, y, center, factor: factor * scale, bias }),
+                (scale, bias) => {
+                    if let Some(x) = x {
+                        y.copy_from_slice(x);
+                    }
+                    widest(Each { y, center, factor, scale, bias });
                 }
-                widest(Each { y, center, factor, scale, bias });
+            };
+            match x {
+                Some(x) => T::store(y, own, |y| change(Some(T::load(x, read)), y)),
+                None => T::update(y, own, |y| change(None, y)),
             }
-        };
-        match x {
-            Some(x) => T::store(y, &mut own, |y| change(Some(T::load(x, &mut read)), y)),
-            None => T::update(y, &mut own, |y| change(None, y)),
         }
-    }
+    });
 }
 
 struct One<'a, W> {

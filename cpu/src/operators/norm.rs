@@ -9,6 +9,7 @@ use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16, f16};
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, split_mut};
+use crate::loops::scratch::with_scratch;
 use crate::loops::statistics::{Real, affine, moments, total};
 use crate::loops::widen::Widen;
 
@@ -173,6 +174,9 @@ fn build_group_norm(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     Ok(CpuKernel::Tensor(kernel))
 }
 
+/// Elements of a group that stay in a cache as floats.
+const TOGETHER: usize = 64 * 1024;
+
 struct GroupNormKernel<T> {
     op: GroupNorm,
     _type: PhantomData<fn(T)>,
@@ -195,22 +199,39 @@ impl<T: Widen<Wide: Real>> Kernel for GroupNormKernel<T> {
         let groups = self.op.groups.unwrap_or(channels);
         let in_group = channels / groups.max(1);
         let unit = in_group * inner;
+        let halves = size_of::<T>() < size_of::<T::Wide>() && unit <= TOGETHER;
+        let of_halves = if halves { unit } else { 0 };
         split_mut(cx.pool, output.slice::<T>(), unit, (GRAIN / unit.max(1)).max(1), |range, part| {
             for (i, y) in range.zip(part.chunks_mut(unit)) {
                 let x = x.map(|x| &x[i * unit..][..unit]);
-                let (mean, variance) = moments(x.unwrap_or(y));
-                let factor = 1.0 / (variance + self.op.epsilon as f64).sqrt();
                 let group = i % groups;
+                let at = |k: usize| if self.op.scale_by_group { group } else { group * in_group + k };
+                let factor = |variance: f64| T::Wide::of(1.0 / (variance + self.op.epsilon as f64).sqrt());
+                if of_halves > 0 {
+                    // Short channels are widened and rounded together.
+                    with_scratch([of_halves], |[wide]: [&mut [T::Wide]; 1]| {
+                        let normalise = |y: &mut [T::Wide]| {
+                            let (mean, variance) = moments(&*y);
+                            for (k, y) in y.chunks_mut(inner).enumerate() {
+                                let (scale, bias) = (scale[at(k)].up(), bias[at(k)].up());
+                                affine(None, y, T::Wide::of(mean), factor(variance), &[scale], &[bias]);
+                            }
+                        };
+                        match x {
+                            Some(x) => T::store(y, wide, |y| {
+                                T::copy(x, y);
+                                normalise(y);
+                            }),
+                            None => T::update(y, wide, normalise),
+                        }
+                    });
+                    continue;
+                }
+                let (mean, variance) = moments(x.unwrap_or(y));
                 for (k, y) in y.chunks_mut(inner).enumerate() {
-                    let at = if self.op.scale_by_group { group } else { group * in_group + k };
-                    affine(
-                        x.map(|x| &x[k * inner..][..inner]),
-                        y,
-                        T::Wide::of(mean),
-                        T::Wide::of(factor),
-                        &scale[at..=at],
-                        &bias[at..=at],
-                    );
+                    let (x, at) = (x.map(|x| &x[k * inner..][..inner]), at(k));
+                    let (scale, bias) = (&scale[at..=at], &bias[at..=at]);
+                    affine(x, y, T::Wide::of(mean), factor(variance), scale, bias);
                 }
             }
         });
