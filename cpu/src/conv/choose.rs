@@ -31,6 +31,9 @@ const ALGORITHMS: &[Build] = &[
     // f32: the image is read where it lies or copied with its padding, which spares the copy of its patches. Faster than im2col
     // with a packed weight on all layers of the models that were measured (docs/dependencies.md).
     direct::build,
+    // bfloat16, 3 × 3, stride 1, one group, computed in f32 where that is faster than dot products.
+    #[cfg(target_arch = "x86_64")]
+    winograd::bf16::build,
     // bfloat16, on a processor with dot products of pairs: twice the multiplications of an instruction on f32.
     dot::build,
     // Any type, weight and number of axes.
@@ -44,7 +47,12 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
 
 /// FusedConv of rukh, whose images are channel-blocked: only dot products take them.
 pub(crate) fn build_channel_blocked(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
-    first(&[dot::build], node)
+    let algorithms: &[Build] = &[
+        #[cfg(target_arch = "x86_64")]
+        winograd::bf16::build,
+        dot::build,
+    ];
+    first(algorithms, node)
 }
 
 /// ConvPair.

@@ -41,6 +41,9 @@ const CASES: &[Case] = &[
     // Lines that nearly fill tiles.
     Case { x: &[2, 64, 9, 14], w: &[40, 64, 3, 3], y: &[2, 40, 9, 14], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Relu") },
     Case { x: &[1, 64, 29, 31], w: &[40, 64, 3, 3], y: &[1, 40, 15, 16], group: 1, pads: &[1; 4], strides: &[2, 2], activation: Some("Relu") },
+    // By Winograd's algorithm where there are dot products: threads have tiles, or share them.
+    Case { x: &[1, 96, 33, 32], w: &[98, 96, 3, 3], y: &[1, 98, 33, 32], group: 1, pads: &[1; 4], strides: &[1, 1], activation: Some("Silu") },
+    Case { x: &[1, 160, 18, 66], w: &[144, 160, 3, 3], y: &[1, 144, 16, 64], group: 1, pads: &[0; 4], strides: &[1, 1], activation: Some("Relu") },
     // Most of what products would read lies between lines.
     Case { x: &[1, 8, 60, 40], w: &[4, 8, 1, 40], y: &[1, 4, 60, 1], group: 1, pads: &[0; 4], strides: &[1, 1], activation: Some("Relu") },
 ];
@@ -96,6 +99,39 @@ fn convolutions() {
                         case.x
                     );
                 }
+            }
+        }
+    }
+}
+
+/// Sums of bfloat16 numbers are as exact as those of floats, whatever multiplies.
+#[test]
+fn sums_are_those_of_floats() {
+    for case in CASES {
+        let wide = |shape: &[usize], step: usize| {
+            t(shape, &some(shape, step).1.iter().map(|x| x.to_f32()).collect::<Vec<_>>())
+        };
+        let inputs = [wide(case.x, 37), wide(case.w, 53), wide(&case.w[..1], 29), wide(case.y, 59)];
+        let mut attributes = vec![
+            ("group", Attribute::Int(case.group)),
+            ("pads", Attribute::Ints(case.pads.to_vec())),
+            ("strides", Attribute::Ints(case.strides.to_vec())),
+        ];
+        attributes.extend(case.activation.map(|a| ("activation", Attribute::String(a.as_bytes().to_vec()))));
+        let want: Value =
+            run_constant("com.microsoft", "FusedConv", 1, &attributes, &inputs, &[1], 1).unwrap().remove(0);
+        let (_, want): (Vec<usize>, Vec<f32>) = elements(&want);
+        let largest = want.iter().fold(0.0f32, |a, b| a.max(b.abs()));
+        for channel_blocked in [[false; 2], [true; 2]] {
+            let Ok((shape, got)) = convolve(case, true, channel_blocked) else { continue };
+            let (blocked, want) = match channel_blocked[1] {
+                true => block_channels((case.y.to_vec(), want.clone()), 2),
+                false => (case.y.to_vec(), want.clone()),
+            };
+            assert_eq!(shape, blocked);
+            for (got, want) in got.iter().zip(&want) {
+                let off = (got.to_f32() - want).abs();
+                assert!(off <= want.abs() / 128.0 + largest * 1e-4, "{:?}: {got} {want}", case.x);
             }
         }
     }

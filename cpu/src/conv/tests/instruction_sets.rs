@@ -190,8 +190,17 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
         let mut transformed = vec![99.0; size.elements() * channels * count];
         let (parts, step, scratch) =
             (Parts::new(&mut transformed), channels * count, &mut vec![f32::NAN; of_inputs]);
-        InputTransform { tiling, image, channel, channels: 0..channels, transformed: &parts, step, scratch }
-            .eval(isa);
+        InputTransform {
+            tiling,
+            image,
+            channel,
+            channels: 0..channels,
+            first: 0,
+            transformed: &parts,
+            step,
+            scratch,
+        }
+        .eval(isa);
         let mut sums = vec![99.0; size.elements() * m * count + LONGEST];
         let parts = Parts::new(&mut sums);
         for number in 0..size.elements() {

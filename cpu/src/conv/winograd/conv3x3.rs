@@ -2,18 +2,17 @@
 //! where the image has too few or the weight is large, all threads do one step after the other.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::few_tiles::FewTiles;
 use super::input_transform::{self, InputTransform};
 use super::output_transform::{self, OutputTransform};
+use super::rows::{Rows, TileRows};
 use super::tiling::{TileSize, Tiling};
 use super::weight_transform;
 use crate::conv::common::blocks::Blocks;
 use crate::conv::common::epilogue::F32Epilogue;
 use crate::conv::common::lines::Lines;
 use crate::conv::common::masks::LONGEST;
-use crate::conv::common::partition::{self, Part, vectors};
 use crate::conv::common::weight::constant_weight;
 use crate::conv::direct::panels::{Panels, panel_rows};
 use crate::conv::direct::products::Products;
@@ -24,9 +23,8 @@ use crate::gemm::{InMemory, Matrix, Offsets, Product, multiply};
 use crate::isa::Dispatch;
 use crate::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::packing::Packing;
-use crate::loops::parallel::{GRAIN, Parts, threads_of_image};
+use crate::loops::parallel::{GRAIN, Parts};
 use crate::loops::scratch::with_scratch;
-use crate::loops::simd::vector_len;
 use crate::ops::OpError;
 use crate::ops::activation::Activation;
 use crate::ops::conv::Conv;
@@ -41,21 +39,16 @@ const LARGEST_WEIGHT: usize = 1 << 18;
 const SMALL_WEIGHT: usize = 1 << 12;
 const SMALL: usize = 1 << 20;
 /// Elements of the transformed tiles, and of the weight, that stay in a processor's own cache; of sums half as many.
-const OWN: usize = 128 * 1024;
-/// DirectPlan for which it pays to read a larger weight.
-const FEW: usize = 64;
-/// DirectPlan that all threads work on at a time.
-const TILES: usize = 256;
-
-struct Conv3x3 {
+pub(super) const OWN: usize = 128 * 1024;
+pub(super) struct Conv3x3 {
     op: Conv,
-    tile: TileSize,
-    panels: Panels,
+    pub(super) tile: TileSize,
+    pub(super) panels: Panels,
     /// For small images, where the weight is small.
     lanes: Option<LanePanels>,
-    outputs: usize,
-    channels: usize,
-    threads: usize,
+    pub(super) outputs: usize,
+    pub(super) channels: usize,
+    pub(super) threads: usize,
 }
 
 /// What depends on shapes.
@@ -67,45 +60,43 @@ enum State {
     Rows(Rows),
 }
 
-/// Tiles in the lanes of vectors.
-struct Rows {
-    parts: Vec<TileRows>,
-    /// How all threads divide the products of a part, one part after the other; `None` where each part is one
-    /// thread's.
-    together: Option<Blocks>,
-}
-
-/// Some rows of tiles.
-struct TileRows {
-    tiling: Tiling,
-    /// Where rows of transformed tiles begin.
-    taps: Arc<[usize]>,
-    /// As of `partition::Part`.
-    skipped: usize,
-    before: usize,
-}
-
 /// `None` for other convolutions than those that this is made for, see `choose`.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
-    let op = node.op::<Conv>();
     let Some(weight) = constant_weight(node, ElementType::F32) else { return Ok(None) };
     let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
-    let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
-    let plain = op.group == 1 && ones(&op.window.strides) && ones(&op.window.dilations);
-    let Some(tile) = TileSize::of(channels, outputs) else { return Ok(None) };
-    if !plain || outputs * channels > LARGEST_WEIGHT {
+    let tile = TileSize::of(channels, outputs).filter(|_| outputs * channels <= LARGEST_WEIGHT);
+    let (Some(tile), weight) = (tile, weight.aligned()?) else { return Ok(None) };
+    let Some(mut conv) = Conv3x3::new(node, weight.view().slice::<f32>(), [outputs, channels], tile) else {
         return Ok(None);
+    };
+    let lanes = LaneTile::widest();
+    if lanes.vector == LONGEST && outputs * channels <= SMALL_WEIGHT {
+        let shape = [outputs, channels, 9];
+        conv.lanes = Some(LanePanels::new(weight.view().slice::<f32>(), lanes, 1, shape, Packing::of(node)));
     }
-    let weight = weight.aligned()?;
-    let weight = weight.view().slice::<f32>();
-    let panels = weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], Packing::of(node));
-    let (threads, lanes) = (node.pool.threads(), LaneTile::widest());
-    let small = lanes.vector == LONGEST && outputs * channels <= SMALL_WEIGHT;
-    let lanes = small.then(|| LanePanels::new(weight, lanes, 1, [outputs, channels, 9], Packing::of(node)));
-    Ok(Some(Box::new(Conv3x3 { op: op.clone(), tile, panels, lanes, outputs, channels, threads })))
+    Ok(Some(Box::new(conv)))
 }
 
 impl Conv3x3 {
+    /// With a weight of 3 × 3; `None` for convolutions that this is not made for.
+    pub(super) fn new(
+        node: &NodeContext<'_>,
+        weight: &[f32],
+        [outputs, channels]: [usize; 2],
+        tile: TileSize,
+    ) -> Option<Self> {
+        let op = node.op::<Conv>();
+        let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
+        let plain = op.group == 1 && ones(&op.window.strides) && ones(&op.window.dilations);
+        if !plain {
+            return None;
+        }
+        let panels =
+            weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], Packing::of(node));
+        let threads = node.pool.threads();
+        Some(Conv3x3 { op: op.clone(), tile, panels, lanes: None, outputs, channels, threads })
+    }
+
     /// `None` for images without elements, or outputs without.
     fn state(&self, g: &Geometry, images: usize) -> Option<State> {
         if g.input.contains(&0) || g.output.contains(&0) {
@@ -119,59 +110,11 @@ impl Conv3x3 {
             let together = way.together(images, self.threads);
             return Some(State::FewTiles(way, together));
         }
-        let tile = self.tile.outputs();
-        let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
-        let partitions = threads_of_image(images, self.threads);
-        let (cuts, together) = match self.lines_alone(g, partitions) {
-            Some(rows) => (cut(lines, partitions, rows), None),
-            None => {
-                let rows = (TILES / across).clamp(1, lines);
-                let positions = rows * across;
-                let blocks =
-                    Blocks::new(self.panels.rows(), self.panels.shape(), positions, self.threads, false);
-                (cut(lines, 1, rows), Some(blocks))
-            }
-        };
-        let mut parts: Vec<TileRows> = Vec::new();
-        for lines in cuts {
-            let lines = tile * lines.start..(tile * lines.end).min(g.output[0]);
-            let Part { geometry, skipped, before } = Part::new(g, lines)?;
-            let tiling = Tiling::new(self.tile, &geometry);
-            let count = tiling.count();
-            // Most parts are alike.
-            let like = parts.iter().find(|part| part.tiling.count() == count);
-            let taps = match like {
-                Some(part) => part.taps.clone(),
-                None => (0..self.channels).map(|c| c * count).collect(),
-            };
-            parts.push(TileRows { tiling, taps, skipped, before });
-        }
-        Some(State::Rows(Rows { parts, together }))
-    }
-
-    /// Rows of tiles of a part, where each is one of so many threads'; `None` where all threads had better do each.
-    fn lines_alone(&self, g: &Geometry, threads: usize) -> Option<usize> {
-        let (tile, transformed) = (self.tile.outputs(), self.tile.elements());
-        let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
-        let of_row = transformed * self.channels * across;
-        let weight = transformed * self.channels * self.outputs;
-        let most = match weight <= OWN {
-            true => OWN / of_row,
-            // Every part reads all of the weight.
-            false if threads == 1 || weight <= 4 * OWN => (OWN / of_row).max(FEW / across),
-            false => return None,
-        };
-        let vector = vector_len();
-        let cost = |lines: Range<usize>| vectors(lines.len() * across, vector);
-        let total = |rows: usize| cut(lines, threads, rows).map(cost).sum::<usize>();
-        let rows = (1..=most.clamp(1, lines)).rev().min_by_key(|&rows| total(rows))?;
-        let pays_off =
-            lines >= threads && rows * of_row <= partition::KEPT && total(rows) <= cost(0..lines) * 9 / 8;
-        pays_off.then_some(rows)
+        self.rows(g, images).map(State::Rows)
     }
 
     /// Output channels whose sums there is room for at a time, on one thread.
-    fn rows_alone(&self, tiling: &Tiling) -> usize {
+    pub(super) fn rows_alone(&self, tiling: &Tiling) -> usize {
         let unit = self.panels.rows();
         (OWN / 2 / (self.tile.elements() * tiling.count() * unit))
             .max(1)
@@ -181,9 +124,47 @@ impl Conv3x3 {
 
     /// Elements of the transformed tiles, and of the sums of so many output channels, with room for vectors that begin at
     /// the last of them.
-    fn scratch_len(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
+    pub(super) fn scratch_len(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
         let transformed = self.tile.elements();
         [transformed * tiling.step(self.channels), transformed * tiling.step(rows) + LONGEST]
+    }
+}
+
+impl Conv3x3 {
+    /// Elements of scratch that all threads share.
+    pub(super) fn room_together(&self, Rows { parts, together }: &Rows) -> usize {
+        let lens = parts.iter().map(|part| self.scratch_len(&part.tiling, self.outputs).iter().sum());
+        together.map_or(0, |_| lens.max().unwrap_or(0))
+    }
+
+    /// Sums over channels of some output channels, each element's `step` after the one's before.
+    pub(super) fn products_alone(
+        &self,
+        part: &TileRows,
+        transformed: &[f32],
+        rows: Range<usize>,
+        (sums, step): (&mut [f32], usize),
+        scratch: &mut [f32],
+    ) {
+        let count = part.tiling.count();
+        let out = Parts::new(sums);
+        let plain = F32Epilogue::new(Activation::Identity, &[], &out, count);
+        for (i, transformed) in transformed.chunks_exact(part.tiling.step(self.channels)).enumerate() {
+            let product = Block {
+                panels: self.panels.from(i, rows.start),
+                origin: 0,
+                panel: self.panels.size(),
+                taps: &part.taps,
+                planes: transformed,
+                columns: 0..count,
+                lines: Lines::whole(count),
+                rows: 0..rows.len(),
+                epilogue: F32Epilogue { start: i * step, ..plain },
+                scratch: &mut *scratch,
+                next: None,
+            };
+            product.widest();
+        }
     }
 }
 
@@ -202,10 +183,7 @@ impl Kernel for Conv3x3 {
         let state = self.state(&geometry, x.shape[0]);
         let elements = match &state {
             Some(State::FewTiles(way, images)) => images * way.scratch_len(),
-            Some(State::Rows(Rows { parts, together: Some(_) })) => {
-                let lens = parts.iter().map(|part| self.scratch_len(&part.tiling, self.outputs).iter().sum());
-                lens.max().unwrap_or(0)
-            }
+            Some(State::Rows(rows)) => self.room_together(rows),
             _ => 0,
         };
         Ok(Prepared { state: Some(Box::new(state)), scratch: elements * size_of::<f32>() })
@@ -297,7 +275,8 @@ impl Conv3x3 {
         pool.split(self.channels, grain, |channels| {
             with_scratch([of_inputs], |[scratch]: [&mut [f32]; 1]| {
                 let step = self.channels * count;
-                InputTransform { tiling, image, channel, channels, transformed: &parts, step, scratch }
+                let (transformed, first) = (&parts, 0);
+                InputTransform { tiling, image, channel, channels, first, transformed, step, scratch }
                     .widest();
             });
         });
@@ -325,8 +304,8 @@ impl Conv3x3 {
 
     /// A part on this thread, some output channels at a time.
     fn alone(&self, part: &TileRows, image: &[f32], epilogue: F32Epilogue<'_>) {
-        let TileRows { tiling, taps, skipped, before } = part;
-        let (count, each) = (tiling.count(), self.rows_alone(tiling));
+        let TileRows { tiling, skipped, before, .. } = part;
+        let each = self.rows_alone(tiling);
         let (image, channel) = (&image[*skipped..], image.len() / self.channels);
         let epilogue = F32Epilogue { start: epilogue.start + before, ..epilogue };
         let (of_transformed, step) = (tiling.step(self.channels), tiling.step(each));
@@ -340,6 +319,7 @@ impl Conv3x3 {
                 image,
                 channel,
                 channels,
+                first: 0,
                 transformed: &parts,
                 step: of_transformed,
                 scratch: &mut *scratch,
@@ -347,37 +327,12 @@ impl Conv3x3 {
             inputs.widest();
             for first in (0..self.outputs).step_by(each) {
                 let rows = first..(first + each).min(self.outputs);
-                let out = Parts::new(&mut *sums);
-                let plain = F32Epilogue::new(Activation::Identity, &[], &out, count);
-                for (i, transformed) in transformed.chunks_exact(of_transformed).enumerate() {
-                    let product = Block {
-                        panels: self.panels.from(i, rows.start),
-                        origin: 0,
-                        panel: self.panels.size(),
-                        taps,
-                        planes: transformed,
-                        columns: 0..count,
-                        lines: Lines::whole(count),
-                        rows: 0..rows.len(),
-                        epilogue: F32Epilogue { start: i * step, ..plain },
-                        scratch: &mut *column,
-                        next: None,
-                    };
-                    product.widest();
-                }
+                self.products_alone(part, transformed, rows.clone(), (&mut *sums, step), column);
                 OutputTransform { tiling, sums, step, first, rows, epilogue, scratch: &mut *scratch }
                     .widest();
             }
         });
     }
-}
-
-/// Cuts so many lines into a partition for each thread, and these into parts of so many.
-fn cut(lines: usize, partitions: usize, part: usize) -> impl Iterator<Item = Range<usize>> {
-    let partition = move |i: usize| lines * i / partitions..lines * (i + 1) / partitions;
-    (0..partitions).map(partition).flat_map(move |partition| {
-        partition.clone().step_by(part).map(move |start| start..(start + part).min(partition.end))
-    })
 }
 
 /// Elements of scratch for a thread that transforms inputs, and one that transforms outputs.

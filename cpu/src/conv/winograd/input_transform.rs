@@ -24,6 +24,8 @@ pub(crate) struct InputTransform<'a> {
     pub(crate) channel: usize,
     /// The channels to transform.
     pub(crate) channels: Range<usize>,
+    /// Rows of transformed tiles before those of the image's first channel.
+    pub(crate) first: usize,
     /// For each element of a tile, a matrix of a row for each channel and a column for each tile.
     pub(crate) transformed: &'a Parts<'a, f32>,
     /// Elements from one of these matrices to the next.
@@ -65,7 +67,16 @@ impl InputTransform<'_> {
     /// For tiles of `M` outputs and `N` inputs along each axis.
     #[inline(always)]
     fn run<I: Isa, const M: usize, const N: usize>(self, isa: I) {
-        let InputTransform { tiling, image, channel: from, channels, transformed, step, scratch } = self;
+        let InputTransform {
+            tiling,
+            image,
+            channel: from,
+            channels,
+            first: before,
+            transformed,
+            step,
+            scratch,
+        } = self;
         let ops = isa.f32();
         let masks = Masks::new(isa);
         let [height, across] = tiling.image;
@@ -98,7 +109,7 @@ impl InputTransform<'_> {
                     let row = transform(isa, row);
                     let len = ops.len().min(count - t);
                     for (j, number) in row.into_iter().enumerate() {
-                        let at = (i * N + j) * step + channel * count + t;
+                        let at = (i * N + j) * step + (before + channel) * count + t;
                         // SAFETY: rows of different channels and numbers do not overlap; the mask has as many
                         // elements as the slice.
                         unsafe {
@@ -272,7 +283,7 @@ mod tests {
                     let mut transformed = vec![99.0; size.elements() * step];
                     let (out, scratch) = (Parts::new(&mut transformed), &mut vec![f32::NAN; scratch_len(tiling)]);
                     let channels = 0..CHANNELS;
-                    InputTransform { tiling, image, channel, channels, transformed: &out, step, scratch }.eval(isa);
+                    InputTransform { tiling, image, channel, channels, first: 0, transformed: &out, step, scratch }.eval(isa);
                     let want = match size {
                         TileSize::Small => expected::<_, 2, 4>(isa, tiling, image),
                         TileSize::Large => expected::<_, 4, 6>(isa, tiling, image),

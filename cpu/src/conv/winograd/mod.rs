@@ -11,12 +11,15 @@
 //! Anderson, Soodhalter and Gregg, "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural
 //! Networks".
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod bf16;
 pub(crate) mod conv3x3;
 pub(crate) mod dilated;
 #[cfg(target_arch = "x86_64")]
 mod few_tiles;
 pub(crate) mod input_transform;
 pub(crate) mod output_transform;
+mod rows;
 pub(crate) mod tiling;
 pub(crate) mod weight_transform;
 

@@ -1,0 +1,98 @@
+//! How an image is cut into rows of tiles, for threads to have some each or to share.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::conv3x3::{Conv3x3, OWN};
+use super::tiling::Tiling;
+use crate::conv::common::blocks::Blocks;
+use crate::conv::common::partition::{self, Part, vectors};
+use crate::loops::parallel::threads_of_image;
+use crate::loops::simd::vector_len;
+use crate::ops::window::Geometry;
+
+/// Tiles for which it pays to read a larger weight.
+const FEW: usize = 64;
+/// Tiles that all threads work on at a time.
+const TILES: usize = 256;
+
+/// Tiles in the lanes of vectors.
+pub(super) struct Rows {
+    pub(super) parts: Vec<TileRows>,
+    /// How all threads divide the products of a part, one part after the other; `None` where each part is one
+    /// thread's.
+    pub(super) together: Option<Blocks>,
+}
+
+/// Some rows of tiles.
+pub(super) struct TileRows {
+    pub(super) tiling: Tiling,
+    /// Where rows of transformed tiles begin.
+    pub(super) taps: Arc<[usize]>,
+    /// As of `partition::Part`.
+    pub(super) skipped: usize,
+    pub(super) before: usize,
+}
+
+impl Conv3x3 {
+    /// Tiles in the lanes of vectors, of images with outputs.
+    pub(super) fn rows(&self, g: &Geometry, images: usize) -> Option<Rows> {
+        let tile = self.tile.outputs();
+        let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
+        let partitions = threads_of_image(images, self.threads);
+        let (cuts, together) = match self.lines_alone(g, partitions) {
+            Some(rows) => (cut(lines, partitions, rows), None),
+            None => {
+                let rows = (TILES / across).clamp(1, lines);
+                let positions = rows * across;
+                let blocks =
+                    Blocks::new(self.panels.rows(), self.panels.shape(), positions, self.threads, false);
+                (cut(lines, 1, rows), Some(blocks))
+            }
+        };
+        let mut parts: Vec<TileRows> = Vec::new();
+        for lines in cuts {
+            let lines = tile * lines.start..(tile * lines.end).min(g.output[0]);
+            let Part { geometry, skipped, before } = Part::new(g, lines)?;
+            let tiling = Tiling::new(self.tile, &geometry);
+            let count = tiling.count();
+            // Most parts are alike.
+            let like = parts.iter().find(|part| part.tiling.count() == count);
+            let taps = match like {
+                Some(part) => part.taps.clone(),
+                None => (0..self.channels).map(|c| c * count).collect(),
+            };
+            parts.push(TileRows { tiling, taps, skipped, before });
+        }
+        Some(Rows { parts, together })
+    }
+
+    /// Rows of tiles of a part, where each is one of so many threads'; `None` where all threads had better do each.
+    fn lines_alone(&self, g: &Geometry, threads: usize) -> Option<usize> {
+        let (tile, transformed) = (self.tile.outputs(), self.tile.elements());
+        let (lines, across) = (g.output[0].div_ceil(tile), g.output[1].div_ceil(tile));
+        let of_row = transformed * self.channels * across;
+        let weight = transformed * self.channels * self.outputs;
+        let most = match weight <= OWN {
+            true => OWN / of_row,
+            // Every part reads all of the weight.
+            false if threads == 1 || weight <= 4 * OWN => (OWN / of_row).max(FEW / across),
+            false => return None,
+        };
+        let vector = vector_len();
+        let cost = |lines: Range<usize>| vectors(lines.len() * across, vector);
+        let total = |rows: usize| cut(lines, threads, rows).map(cost).sum::<usize>();
+        let rows = (1..=most.clamp(1, lines)).rev().min_by_key(|&rows| total(rows))?;
+        let pays_off =
+            lines >= threads && rows * of_row <= partition::KEPT && total(rows) <= cost(0..lines) * 9 / 8;
+        pays_off.then_some(rows)
+    }
+}
+
+/// Cuts so many lines into a partition for each thread, and these into parts of so many.
+fn cut(lines: usize, partitions: usize, part: usize) -> impl Iterator<Item = Range<usize>> {
+    let partition = move |i: usize| lines * i / partitions..lines * (i + 1) / partitions;
+    (0..partitions).map(partition).flat_map(move |partition| {
+        partition.clone().step_by(part).map(move |start| start..(start + part).min(partition.end))
+    })
+}
