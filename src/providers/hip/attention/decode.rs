@@ -49,8 +49,10 @@ const CLUSTER: usize = 8;
 /// Steps of a part, at most, along which one cluster takes all keys, as in the kernel.
 const FEW_STEPS: usize = 3;
 /// Parts at most that come together by clusters, so that few are left for device memory to join. A step of Llama 1B in f16 after
-/// 8000 tokens takes 0.917 ms with 16, 0.889 with 24, 0.876 with 32 and 0.881 with 40 (H200).
+/// 8000 tokens takes 0.917 ms with 16, 0.889 with 24, 0.878 with 32 and 0.881 with 40 (H200). More than others have only where so
+/// many workgroups a processor suffice: two samples with 16 take 1.083 ms, and 1.174 with 24, which are three.
 const CLUSTERED_SPLITS: usize = 32;
+const RESIDENT_OF_CLUSTERS: usize = 2;
 
 /// What the addresses of caches must be multiples of: the bytes that a work item loads at once.
 pub(super) const ALIGNMENT: u32 = 16;
@@ -163,13 +165,14 @@ impl Problem {
         // One part more would begin a second round, in which most processors have nothing to do; and a part has as many
         // keys at least as a workgroup loads at a time.
         let fitting = way.resident * unit.compute_units / heads;
-        let up_to = |most: usize| fitting.min(self.k.rows.div_ceil(way.keys_at_once)).min(most);
-        let splits = up_to(way.most_splits);
+        let with_keys = self.k.rows.div_ceil(way.keys_at_once);
+        let splits = fitting.min(with_keys).min(way.most_splits);
         let clustered = way.clustered.and_then(|name| {
-            let splits = up_to(CLUSTERED_SPLITS);
+            let few_a_processor = RESIDENT_OF_CLUSTERS * unit.compute_units / heads;
+            let most = splits.max(few_a_processor.min(with_keys).min(CLUSTERED_SPLITS));
             // Along few keys no more than a cluster has work; along many fewer parts take longer.
             let few = self.k.rows <= CLUSTER * FEW_STEPS * way.keys_at_once;
-            let whole = if few { CLUSTER } else { (splits / CLUSTER).max(1) * CLUSTER };
+            let whole = if few { CLUSTER } else { (most / CLUSTER).max(1) * CLUSTER };
             // Workgroups of a cluster are in one group of 16 processors or more.
             let fits = heads * whole <= unit.compute_units / 16 * 16 * way.resident;
             (splits > 1 && fits && (few || whole * 8 >= splits * 7)).then_some((name, whole))
@@ -330,18 +333,26 @@ mod tests {
 
     #[test]
     fn few_keys_are_parts_of_one_cluster() {
-        for (heads, rows, size, expected) in [
-            (8, 100, 64, ("mma_flash_decode_64", 1)),
-            (8, 129, 64, ("mma_flash_decode_64_cluster8", 8)),
-            (8, 3072, 64, ("mma_flash_decode_64_cluster8", 8)),
-            (8, 3073, 64, ("mma_flash_decode_64_cluster8", 24)),
-            (8, 4097, 64, ("mma_flash_decode_64_cluster8", 32)),
-            (8, 20000, 64, ("mma_flash_decode_64_cluster8", 32)),
-            (8, 1536, 128, ("mma_flash_decode_128_cluster8", 8)),
-            (8, 1537, 128, ("mma_flash_decode_128_cluster8", 24)),
-            (24, 2048, 64, ("mma_flash_decode_64_cluster8", 8)),
+        for (units, heads, rows, size, expected) in [
+            (132, 8, 100, 64, ("mma_flash_decode_64", 1)),
+            (132, 8, 129, 64, ("mma_flash_decode_64_cluster8", 8)),
+            (132, 8, 3072, 64, ("mma_flash_decode_64_cluster8", 8)),
+            (132, 8, 3073, 64, ("mma_flash_decode_64_cluster8", 24)),
+            (132, 8, 3500, 64, ("mma_flash_decode_64_cluster8", 24)),
+            (132, 8, 4097, 64, ("mma_flash_decode_64_cluster8", 32)),
+            (132, 8, 20000, 64, ("mma_flash_decode_64_cluster8", 32)),
+            (132, 8, 1536, 128, ("mma_flash_decode_128_cluster8", 8)),
+            (132, 8, 1537, 128, ("mma_flash_decode_128_cluster8", 24)),
+            (132, 8, 1800, 128, ("mma_flash_decode_128_cluster8", 24)),
+            (132, 16, 8192, 64, ("mma_flash_decode_64_cluster8", 16)),
+            (132, 20, 8192, 64, ("mma_flash_decode_64_cluster8", 16)),
+            (132, 28, 8192, 64, ("mma_flash_decode_64", 14)),
+            (114, 16, 8192, 64, ("mma_flash_decode_64_cluster8", 16)),
+            (114, 8, 8192, 64, ("mma_flash_decode_64_cluster8", 24)),
+            (78, 8, 8192, 64, ("mma_flash_decode_64_cluster8", 16)),
+            (132, 24, 2048, 64, ("mma_flash_decode_64_cluster8", 8)),
             // So many clusters have no room at the same time.
-            (60, 2048, 64, ("mma_flash_decode_64", 6)),
+            (132, 60, 2048, 64, ("mma_flash_decode_64", 6)),
         ] {
             let of = |heads, rows| Heads::dense(Operand::Input(0), heads, rows, size);
             let problem = Problem {
@@ -361,9 +372,10 @@ mod tests {
                 sink: None,
                 kept: None,
             };
-            let DecodeKernel { kernel, splits, .. } = problem.decode_kernel(Unit::HOPPER).unwrap();
+            let DecodeKernel { kernel, splits, .. } =
+                problem.decode_kernel(Unit { compute_units: units, ..Unit::HOPPER }).unwrap();
             let chosen = (kernel.name.to_str().unwrap(), splits);
-            assert_eq!(chosen, expected, "{heads} heads of {size} along {rows} keys");
+            assert_eq!(chosen, expected, "{heads} heads of {size} along {rows} keys on {units}");
         }
     }
 }
