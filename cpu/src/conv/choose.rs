@@ -45,7 +45,7 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     first(ALGORITHMS, node)
 }
 
-/// FusedConv of rukh, whose images are channel-blocked: only dot products take them.
+/// FusedConv of rukh, whose images are channel-blocked: dot products take them, and Winograd's algorithm in bfloat16.
 pub(crate) fn build_channel_blocked(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     let algorithms: &[Build] = &[
         #[cfg(target_arch = "x86_64")]

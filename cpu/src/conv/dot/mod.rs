@@ -19,9 +19,9 @@ mod strip;
 mod tiles;
 
 pub(crate) use bf16::build;
-pub(crate) use epilogue::{ChannelBlocked, Place, RawSums, Requantized, Residual};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use epilogue::{FIRST, Positions, RoundedToBf16, TileEpilogue, VECTORS};
+pub(crate) use epilogue::{ALL, FIRST, Positions, RoundedToBf16, TileEpilogue, VECTORS};
+pub(crate) use epilogue::{ChannelBlocked, Place, RawSums, Requantized, Residual};
 pub(crate) use image::{Image, Pixels, channel_blocked, dot_plan_needed};
 pub(crate) use layout::{ImageLayout, Images};
 pub(crate) use panels::DotPanels;

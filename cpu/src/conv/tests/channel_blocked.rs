@@ -123,7 +123,10 @@ fn sums_are_those_of_floats() {
         let (_, want): (Vec<usize>, Vec<f32>) = elements(&want);
         let largest = want.iter().fold(0.0f32, |a, b| a.max(b.abs()));
         for channel_blocked in [[false; 2], [true; 2]] {
-            let Ok((shape, got)) = convolve(case, true, channel_blocked) else { continue };
+            let (shape, got) = match convolve(case, true, channel_blocked) {
+                Err(OpError::Unsupported(_)) => continue,
+                got => got.unwrap(),
+            };
             let (blocked, want) = match channel_blocked[1] {
                 true => block_channels((case.y.to_vec(), want.clone()), 2),
                 false => (case.y.to_vec(), want.clone()),

@@ -28,17 +28,20 @@ use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
 use crate::ops::OpError;
 use crate::ops::activation::Activation;
-use crate::ops::conv::{Conv, RESIDUAL};
+use crate::ops::conv::RESIDUAL;
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16};
 
 use self::round::Round;
 
 mod round;
+#[cfg(test)]
+mod tests;
 
-/// Elements of a weight, of 9 each, up to which it is transformed: to eight times its memory.
+/// Elements of a weight, of 9 each, up to which it is transformed. It is kept nine times in all: transformed, in `f32`, in eight
+/// times its memory, and in the panels of dot products.
 const LARGEST_WEIGHT: usize = 1 << 15;
-/// Channels, in and out, from which on products win back what transforms take. On a Zen 4 with 96 to 288 channels 1.1 to 1.5 times as
-/// fast as dot products, with 64 0.8 to 1.0.
+/// Channels, in and out, from which on products win back what transforms take. On a Zen 4 with 96 to 288 channels 1.1 to 1.56 times
+/// as fast as dot products, with 64 0.8 to 1.0.
 const FEWEST_CHANNELS: usize = 96;
 /// Outputs of a channel from which on this gains, where they fill three quarters of the vectors of tiles: in a model, fewer wait
 /// for the weight (128 channels of 28 × 28: 1.3 times as fast in a loop, `resnet50` 0.99).
@@ -47,7 +50,6 @@ const FEWEST_OUTPUTS: usize = 1024;
 const PAIR: usize = 2;
 
 struct Bf16Winograd {
-    op: Conv,
     tiles: Conv3x3,
     /// For images that this gains nothing for.
     dot: Box<dyn Kernel>,
@@ -60,39 +62,44 @@ enum State {
 }
 
 /// `None` for other convolutions than those of constant weights of 3 × 3 in bfloat16 without strides, dilations and groups, and of
-/// channels that make it faster than dot products.
+/// channels that make it faster than dot products. Shapes are not known here, so the weight is kept for both: nine times in all.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
-    let op = node.op::<Conv>();
     let Some(weight) = constant_weight(node, ElementType::BF16) else { return Ok(None) };
     let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
     let pairs = channels.is_multiple_of(PAIR) && outputs.is_multiple_of(PAIR);
     let few = channels.min(outputs) < FEWEST_CHANNELS;
+    // Tiles of AMX multiply many more pairs of bfloat16 numbers at a time than vectors do; for `f32` there are none.
     if !pairs || few || has_tiles() || !Bf16Pair::available() || outputs * channels > LARGEST_WEIGHT {
         return Ok(None);
     }
     let aligned = weight.aligned()?;
-    let mut wide = vec![0.0; weight.len()];
-    widen_bfloat16(aligned.view().slice::<bf16>(), &mut wide);
-    let Some(tiles) = Conv3x3::new(node, &wide, [outputs, channels], TileSize::Large) else {
+    let widened = || {
+        let mut wide = vec![0.0; weight.len()];
+        widen_bfloat16(aligned.view().slice::<bf16>(), &mut wide);
+        wide
+    };
+    let Some(tiles) = Conv3x3::new(node, widened, [outputs, channels], TileSize::Large) else {
         return Ok(None);
     };
     let Some(dot) = dot::build(node)? else { return Ok(None) };
-    Ok(Some(Box::new(Bf16Winograd { op: op.clone(), tiles, dot })))
+    Ok(Some(Box::new(Bf16Winograd { tiles, dot })))
 }
 
 impl Bf16Winograd {
+    /// `None` for images that dot products are faster for.
     fn rows(&self, x: &[usize], w: &[usize]) -> Result<Option<Rows>, OpError> {
-        let space = if self.op.channel_blocked[0] { &x[2..x.len() - 1] } else { &x[2..] };
-        let geometry = self.op.window.geometry(space, &w[2..])?;
+        let op = &self.tiles.op;
+        let space = if op.channel_blocked[0] { &x[2..x.len() - 1] } else { &x[2..] };
+        let geometry = op.window.geometry(space, &w[2..])?;
         let area: usize = geometry.output.iter().product();
         let tile = self.tiles.tile.outputs();
         let tiles: usize = geometry.output.iter().map(|n| n.div_ceil(tile)).product();
         let filled = 4 * area >= 3 * tile * tile * tiles.next_multiple_of(LONGEST);
-        // Batches were slower so: their images have to be divided otherwise.
-        if x[0] > 1 || geometry.input.contains(&0) || area < FEWEST_OUTPUTS || !filled {
+        // `run` is for one image: batches were slower so, their images have to be divided otherwise.
+        if x[0] != 1 || geometry.input.contains(&0) || area < FEWEST_OUTPUTS || !filled {
             return Ok(None);
         }
-        Ok(self.tiles.rows(&geometry, x[0]))
+        Ok(self.tiles.rows(&geometry, 1))
     }
 }
 
@@ -133,27 +140,21 @@ impl Kernel for Bf16Winograd {
         };
         let (Some(x), Some(y)) = (inputs[0], &mut outputs[0]) else { return Ok(()) };
         let optional = |i: usize| inputs.get(i).copied().flatten().map(|input| input.slice::<bf16>());
-        let (images, m) = (x.shape()[0], self.tiles.outputs);
-        let (x, columns) = (x.slice::<bf16>(), y.len() / (images * m));
-        let size = x.len() / images;
+        let (conv, x, columns) = (&self.tiles, x.slice::<bf16>(), y.len() / self.tiles.outputs);
         let out = Parts::new(y.slice::<bf16>());
-        for i in (0..images).take_while(|_| !cx.cancelled()) {
-            let pixels = match self.op.channel_blocked[0] {
-                true => Pixels::channel_blocked(&x[i * size..][..size])?,
-                false => Pixels::Nchw(&x[i * size..][..size]),
-            };
-            let place = Place { out: &out, start: i * m * columns, columns };
-            let (conv, area, bias) = (&self.tiles, size / self.tiles.channels, optional(2));
-            let image = Image { conv, pixels, area, bias };
-            let residual = optional(RESIDUAL);
-            with_function!(rounded self.op.activation, function => {
-                let rounded = RoundedToBf16 { place, residual, function };
-                match self.op.channel_blocked[1] {
-                    true => image.convolve(cx, rows, &ChannelBlocked(rounded)),
-                    false => image.convolve(cx, rows, &rounded),
-                }
-            });
-        }
+        let pixels = match conv.op.channel_blocked[0] {
+            true => Pixels::channel_blocked(x)?,
+            false => Pixels::Nchw(x),
+        };
+        let image = Image { conv, pixels, area: x.len() / conv.channels, bias: optional(2) };
+        let (place, residual) = (Place { out: &out, start: 0, columns }, optional(RESIDUAL));
+        with_function!(rounded conv.op.activation, function => {
+            let rounded = RoundedToBf16 { place, residual, function };
+            match conv.op.channel_blocked[1] {
+                true => image.convolve(cx, rows, &ChannelBlocked(rounded)),
+                false => image.convolve(cx, rows, &rounded),
+            }
+        });
         if cx.cancelled() { Err(OpError::Cancelled) } else { Ok(()) }
     }
 
@@ -284,7 +285,7 @@ impl Image<'_> {
         }
     }
 
-    /// Transforms sums of some output channels, of which the first is given, and gives them to the epilogue.
+    /// Transforms sums of some pairs of output channels, of which the first is given, and gives them to the epilogue.
     fn round<E: TileEpilogue>(
         &self,
         part: &TileRows,
@@ -292,6 +293,7 @@ impl Image<'_> {
         rows: Range<usize>,
         epilogue: &E,
     ) {
+        assert!(rows.len().is_multiple_of(PAIR), "an output would be given without its sum");
         let (tiling, count) = (&part.tiling, part.tiling.count());
         let area = tiling.output[0] * tiling.output[1];
         let lengths = [PAIR * area + round::BEHIND, scratch_lens(tiling)[1]];

@@ -40,8 +40,9 @@ const SMALL_WEIGHT: usize = 1 << 12;
 const SMALL: usize = 1 << 20;
 /// Elements of the transformed tiles, and of the weight, that stay in a processor's own cache; of sums half as many.
 pub(super) const OWN: usize = 128 * 1024;
+
 pub(super) struct Conv3x3 {
-    op: Conv,
+    pub(super) op: Conv,
     pub(super) tile: TileSize,
     pub(super) panels: Panels,
     /// For small images, where the weight is small.
@@ -66,7 +67,8 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
     let tile = TileSize::of(channels, outputs).filter(|_| outputs * channels <= LARGEST_WEIGHT);
     let (Some(tile), weight) = (tile, weight.aligned()?) else { return Ok(None) };
-    let Some(mut conv) = Conv3x3::new(node, weight.view().slice::<f32>(), [outputs, channels], tile) else {
+    let Some(mut conv) = Conv3x3::new(node, || weight.view().slice::<f32>(), [outputs, channels], tile)
+    else {
         return Ok(None);
     };
     let lanes = LaneTile::widest();
@@ -79,9 +81,9 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
 
 impl Conv3x3 {
     /// With a weight of 3 × 3; `None` for convolutions that this is not made for.
-    pub(super) fn new(
+    pub(super) fn new<W: AsRef<[f32]>>(
         node: &NodeContext<'_>,
-        weight: &[f32],
+        weight: impl FnOnce() -> W,
         [outputs, channels]: [usize; 2],
         tile: TileSize,
     ) -> Option<Self> {
@@ -128,9 +130,7 @@ impl Conv3x3 {
         let transformed = self.tile.elements();
         [transformed * tiling.step(self.channels), transformed * tiling.step(rows) + LONGEST]
     }
-}
 
-impl Conv3x3 {
     /// Elements of scratch that all threads share.
     pub(super) fn room_together(&self, Rows { parts, together }: &Rows) -> usize {
         let lens = parts.iter().map(|part| self.scratch_len(&part.tiling, self.outputs).iter().sum());

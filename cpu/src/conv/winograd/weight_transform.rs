@@ -10,30 +10,31 @@ use crate::loops::parallel::{GRAIN, Parts};
 const POINTS: [f64; 5] = [0.0, 1.0, -1.0, 0.5, -2.0];
 
 /// The transformed weight `outputs × channels × 3 × 3`: for each element a matrix `outputs × channels`, in
-/// panels of `rows`. On all threads of the pool.
-pub(crate) fn panels(
+/// panels of `rows`. On all threads of the pool. The weight is asked for where its panels are not kept already.
+pub(crate) fn panels<W: AsRef<[f32]>>(
     size: TileSize,
-    weight: &[f32],
+    weight: impl FnOnce() -> W,
     rows: usize,
     [outputs, channels]: [usize; 2],
     packing: Packing<'_>,
 ) -> Panels {
     match size {
-        TileSize::Small => transformed::<4, 16>(weight, rows, [outputs, channels], packing),
-        TileSize::Large => transformed::<6, 36>(weight, rows, [outputs, channels], packing),
+        TileSize::Small => transformed::<4, 16, W>(weight, rows, [outputs, channels], packing),
+        TileSize::Large => transformed::<6, 36, W>(weight, rows, [outputs, channels], packing),
     }
 }
 
 /// `G` · kernel · `Gᵀ` for `N` points.
-fn transformed<const N: usize, const ELEMENTS: usize>(
-    weight: &[f32],
+fn transformed<const N: usize, const ELEMENTS: usize, W: AsRef<[f32]>>(
+    weight: impl FnOnce() -> W,
     rows: usize,
     [outputs, channels]: [usize; 2],
     packing: Packing<'_>,
 ) -> Panels {
     Panels::filled(packing, rows, ELEMENTS, outputs, channels, |data| {
         let number = outputs.next_multiple_of(rows) * channels;
-        let (kernels, parts) = (weight.as_chunks::<9>().0, Parts::new(data));
+        let weight = weight();
+        let (kernels, parts) = (weight.as_ref().as_chunks::<9>().0, Parts::new(data));
         let grain = GRAIN.div_ceil(ELEMENTS * rows * channels);
         packing.pool.split(outputs.div_ceil(rows), grain, |range| {
             for first in range.map(|panel| panel * rows) {
