@@ -11,7 +11,7 @@ use crate::loops::number::dispatch;
 use crate::loops::parallel::{GRAIN, split_mut};
 use crate::loops::scratch::with_scratch;
 use crate::loops::statistics::{Real, affine, moments, total};
-use crate::loops::widen::Widen;
+use crate::loops::widen::{RUN, Widen};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("BatchNormalization", build_batch_norm),
@@ -199,22 +199,23 @@ impl<T: Widen<Wide: Real>> Kernel for GroupNormKernel<T> {
         let groups = self.op.groups.unwrap_or(channels);
         let in_group = channels / groups.max(1);
         let unit = in_group * inner;
-        let halves = size_of::<T>() < size_of::<T::Wide>() && unit <= TOGETHER;
-        let of_halves = if halves { unit } else { 0 };
+        // Half types of short channels are widened and rounded a group at a time. Channels of a run or more gained nothing.
+        let whole = size_of::<T>() < size_of::<T::Wide>() && inner < RUN && unit <= TOGETHER;
+        let measure = |(mean, variance): (f64, f64)| {
+            (T::Wide::of(mean), T::Wide::of(1.0 / (variance + self.op.epsilon as f64).sqrt()))
+        };
         split_mut(cx.pool, output.slice::<T>(), unit, (GRAIN / unit.max(1)).max(1), |range, part| {
             for (i, y) in range.zip(part.chunks_mut(unit)) {
                 let x = x.map(|x| &x[i * unit..][..unit]);
                 let group = i % groups;
                 let at = |k: usize| if self.op.scale_by_group { group } else { group * in_group + k };
-                let factor = |variance: f64| T::Wide::of(1.0 / (variance + self.op.epsilon as f64).sqrt());
-                if of_halves > 0 {
-                    // Short channels are widened and rounded together.
-                    with_scratch([of_halves], |[wide]: [&mut [T::Wide]; 1]| {
+                if whole {
+                    with_scratch([unit], |[wide]: [&mut [T::Wide]; 1]| {
                         let normalise = |y: &mut [T::Wide]| {
-                            let (mean, variance) = moments(&*y);
+                            let (mean, factor) = measure(moments(&*y));
                             for (k, y) in y.chunks_mut(inner).enumerate() {
                                 let (scale, bias) = (scale[at(k)].up(), bias[at(k)].up());
-                                affine(None, y, T::Wide::of(mean), factor(variance), &[scale], &[bias]);
+                                affine(None, y, mean, factor, &[scale], &[bias]);
                             }
                         };
                         match x {
@@ -227,11 +228,10 @@ impl<T: Widen<Wide: Real>> Kernel for GroupNormKernel<T> {
                     });
                     continue;
                 }
-                let (mean, variance) = moments(x.unwrap_or(y));
+                let (mean, factor) = measure(moments(x.unwrap_or(y)));
                 for (k, y) in y.chunks_mut(inner).enumerate() {
                     let (x, at) = (x.map(|x| &x[k * inner..][..inner]), at(k));
-                    let (scale, bias) = (&scale[at..=at], &bias[at..=at]);
-                    affine(x, y, T::Wide::of(mean), factor(variance), scale, bias);
+                    affine(x, y, mean, factor, &scale[at..=at], &bias[at..=at]);
                 }
             }
         });
@@ -242,3 +242,6 @@ impl<T: Widen<Wide: Real>> Kernel for GroupNormKernel<T> {
         &[0]
     }
 }
+
+#[cfg(test)]
+mod tests;
