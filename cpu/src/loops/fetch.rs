@@ -2,7 +2,6 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::asm;
-#[cfg(target_arch = "x86_64")]
 use std::ops::Range;
 
 /// Bytes of a line of a cache.
@@ -23,13 +22,13 @@ pub(crate) fn into_second_cache<T>(items: &[T]) {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, LINE);
+    let _ = items;
 }
 
-/// Asks for the line of a float to be brought into the first cache, to be written; for processors with AVX2. The intrinsic
+/// Asks for the line of an item to be brought into the first cache, to be written; for processors with AVX2. The intrinsic
 /// fetches it to be read unless the compiler is told of one processor.
 #[inline(always)]
-pub(crate) fn to_write(at: *mut f32) {
+pub(crate) fn to_write<T>(at: *mut T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: fetching is allowed anywhere; processors with AVX2 that do not know this instruction take it for nothing.
     unsafe {
@@ -42,7 +41,10 @@ pub(crate) fn to_write(at: *mut f32) {
 /// Asks for the lines of bytes to be brought into the first cache, to be written; for processors with AVX2.
 #[inline(always)]
 pub(crate) fn bytes_to_write(bytes: &mut [u8]) {
-    for line in bytes.chunks_mut(LINE) {
-        to_write(line.as_mut_ptr().cast());
+    let Range { start, end } = bytes.as_mut_ptr_range();
+    let mut line = start.map_addr(|at| at / LINE * LINE);
+    while line < end {
+        to_write(line);
+        line = line.wrapping_add(LINE);
     }
 }

@@ -2,7 +2,7 @@
 //! are exact there.
 
 use super::known_zeros;
-use super::requantize::{Factors, Requantize};
+use super::requantize::{Factors, ToBytes};
 use crate::conv::{Channels, DepthwisePlane};
 use crate::kernel::{KernelContext, NodeContext};
 use crate::loops::parallel::Parts;
@@ -98,7 +98,7 @@ impl Kernels {
                 // SAFETY: the outputs of a channel are written once.
                 let y = unsafe { out.get(at..at + sums.len()) };
                 let factors = Factors::One(factors[i * multiplier % rows + k]);
-                Requantize { first: 0, factors, zero, signed, residual: None }.store(sums, y);
+                ToBytes { first: 0, factors, zero, signed, residual: None }.store(sums, y);
             }
         });
     }

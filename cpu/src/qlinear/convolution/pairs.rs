@@ -11,7 +11,7 @@ use std::ops::Range;
 use self::job::{Fetch, Job, Output, Write};
 use self::winograd::{Tiling, WinogradRows};
 use super::known_zeros;
-use super::requantize::{Factors, Requantize};
+use super::requantize::{Factors, ToBytes};
 use super::residual::ResidualInput;
 use crate::conv::{PatchTable, Residual};
 use crate::gemm::pairs::{self, PanelRests};
@@ -270,7 +270,7 @@ impl PairRows {
             let start = at * columns + range.start;
             let range = start..start + sums.len();
             let factors = &factors[at % rows..];
-            let to = Requantize {
+            let to = ToBytes {
                 first,
                 factors: if columns == 1 { Factors::Each(factors) } else { Factors::One(factors[0]) },
                 zero,

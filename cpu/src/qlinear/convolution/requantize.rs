@@ -3,10 +3,11 @@
 
 use crate::conv::Residual;
 use crate::loops::quantization::whole;
+use crate::loops::simd::{Loop, widest};
 
 /// How sums become bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Requantize<'a> {
+pub(super) struct ToBytes<'a> {
     /// What is added to sums of integers first.
     pub(super) first: i32,
     /// For all sums, or for each.
@@ -63,7 +64,7 @@ impl Sum for f32 {
     }
 }
 
-impl Requantize<'_> {
+impl ToBytes<'_> {
     /// Writes a byte for each sum.
     pub(super) fn store<S: Sum>(&self, sums: &[S], y: &mut [u8]) {
         let count = sums.len();
@@ -71,7 +72,6 @@ impl Requantize<'_> {
         if let Factors::Each(factors) = self.factors {
             assert!(factors.len() >= count);
         }
-        let mut done = 0;
         #[cfg(target_arch = "x86_64")]
         if crate::isa::has_avx2() && count >= x86::LANES {
             // SAFETY: the processor has the instructions; the assertions are what is asked for.
@@ -83,9 +83,18 @@ impl Requantize<'_> {
                     (Some(_), Factors::Each(_)) => x86::store::<S, true, true>(self, sums, y),
                 }
             }
-            done = count;
+            return;
         }
-        for (i, (y, &sum)) in y.iter_mut().zip(sums).enumerate().skip(done) {
+        self.store_portably(sums, y);
+    }
+
+    /// What `store` does where it has no instructions of its own, or too few sums for a vector.
+    fn store_portably<S: Sum>(&self, sums: &[S], y: &mut [u8]) {
+        if let (None, Factors::One(factor)) = (self.residual, self.factors) {
+            let (least, zero) = (self.least(self.zero), self.zero);
+            return widest(Scaled { sums, first: self.first, factor, least, zero, y });
+        }
+        for (i, (y, &sum)) in y.iter_mut().zip(sums).enumerate() {
             *y = self.one(i, sum);
         }
     }
@@ -101,13 +110,6 @@ impl Requantize<'_> {
             Factors::One(factor) => factor,
             Factors::Each(factors) => factors[i],
         };
-        let limited = |x: f32, least: f32| {
-            // What is no number becomes the least one.
-            let x = if x > least { x } else { least };
-            let x = whole(if x < least + 255.0 { x } else { least + 255.0 });
-            // Above the 22 bits of the number lie those of a float.
-            x << 10 >> 10
-        };
         let x = limited(sum.float(self.first) * factor, self.least(self.zero));
         let Some(residual) = self.residual else { return (x + self.zero) as u8 };
         let byte = residual.data[i];
@@ -118,11 +120,43 @@ impl Requantize<'_> {
     }
 }
 
+/// The nearest integer within 255 from the least one on.
+#[inline(always)]
+fn limited(x: f32, least: f32) -> i32 {
+    // What is no number becomes the least one.
+    let x = if x > least { x } else { least };
+    let x = whole(if x < least + 255.0 { x } else { least + 255.0 });
+    // Above the 22 bits of the number lie those of a float.
+    x << 10 >> 10
+}
+
+/// Bytes of sums that have one factor and no residual.
+struct Scaled<'a, S> {
+    sums: &'a [S],
+    first: i32,
+    factor: f32,
+    least: f32,
+    zero: i32,
+    y: &'a mut [u8],
+}
+
+impl<S: Sum> Loop for Scaled<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Scaled { sums, first, factor, least, zero, y } = self;
+        for (y, &sum) in y.iter_mut().zip(sums) {
+            *y = (limited(sum.float(first) * factor, least) + zero) as u8;
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Factors, Requantize, Sum};
+    use super::{Factors, Sum, ToBytes};
 
     /// Sums of a vector.
     pub(super) const LANES: usize = 8;
@@ -146,7 +180,8 @@ mod x86 {
     }
 
     impl Constants<'_> {
-        /// The integers of eight sums; those below the limits may be any number that is.
+        /// The integers of eight sums. Below the lower limit the result is any integer below it, which saturation in
+        /// `halves` lifts.
         ///
         /// # Safety
         /// Only inside a function with AVX2; there are eight sums and bytes of the residual from `at` on.
@@ -193,7 +228,7 @@ mod x86 {
     /// The processor has AVX2; there are as many bytes, of the residual and factors too, as sums, of which there are eight.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn store<S: Sum, const RESIDUAL: bool, const EACH: bool>(
-        to: &Requantize<'_>,
+        to: &ToBytes<'_>,
         sums: &[S],
         y: &mut [u8],
     ) {
@@ -257,6 +292,15 @@ mod x86 {
 mod tests {
     use super::*;
 
+    /// Of either sign, and the largest that `sum_factors` gives.
+    const RESIDUAL_FACTORS: [[f32; 2]; 5] = [
+        [0.75, 1.25],
+        [-0.5, 0.25],
+        [1.5, -0.75],
+        [f32::MAX / 1024.0, f32::MAX / 1024.0],
+        [f32::MAX / 1024.0, -f32::MAX / 1024.0],
+    ];
+
     /// Against each sum by itself: any number of them, limits on both sides, numbers that no integer can hold.
     #[test]
     fn vectors_are_what_single_sums_are() {
@@ -267,22 +311,27 @@ mod tests {
         for count in [1, 7, 8, 9, 16, 31, 32, 33, 63, 100, 200] {
             for factor in [0.125, 0.031_25, 1e30, f32::NAN, f32::INFINITY, -0.5] {
                 for (zero, result_zero, signed) in [(0, 3, false), (255, 0, false), (-7, 128 - 256, true)] {
-                    let added =
-                        Residual { data: &residual[..count], zero: 5.0, factors: [0.75, 1.25], result_zero };
-                    for residual in [None, Some(added)] {
+                    let added = RESIDUAL_FACTORS.map(|factors| {
+                        Some(Residual { data: &residual[..count], zero: 5.0, factors, result_zero })
+                    });
+                    for residual in added.into_iter().chain([None]) {
                         for factors in [Factors::One(factor), Factors::Each(&each)] {
-                            let to = Requantize { first: 13, factors, zero, signed, residual };
-                            let (mut y, mut z) = (vec![0; count], vec![0; count]);
-                            to.store(&numbers[..count], &mut y);
-                            to.store(&floats[..count], &mut z);
-                            for i in 0..count {
-                                assert_eq!(y[i], to.one(i, numbers[i]), "{count} {factor} {zero} {i}");
-                                assert_eq!(z[i], to.one(i, floats[i]), "{count} {factor} {zero} {i}");
-                            }
+                            let to = ToBytes { first: 13, factors, zero, signed, residual };
+                            check(&to, &numbers[..count]);
+                            check(&to, &floats[..count]);
                         }
                     }
                 }
             }
         }
+    }
+
+    fn check<S: Sum>(to: &ToBytes<'_>, sums: &[S]) {
+        let want: Vec<u8> = sums.iter().enumerate().map(|(i, &sum)| to.one(i, sum)).collect();
+        let [mut y, mut z] = [vec![0; sums.len()], vec![0; sums.len()]];
+        to.store(sums, &mut y);
+        to.store_portably(sums, &mut z);
+        let factors = to.residual.map(|residual| residual.factors);
+        assert!(y == want && z == want, "{} {} {factors:?}: {y:?} {z:?} {want:?}", sums.len(), to.zero);
     }
 }
