@@ -212,6 +212,7 @@ fn a_residual_is_added_as_by_an_operator_of_its_own() {
         case: (&[usize], &[usize], &[usize], i64),
         of: impl Fn(u8) -> T,
         constants: &[usize],
+        scales: usize,
     ) {
         let (x, w, y, group) = case;
         let count = |shape: &[usize]| shape.iter().product::<usize>();
@@ -222,7 +223,10 @@ fn a_residual_is_added_as_by_an_operator_of_its_own() {
         let pads = vec![(w[2] / 2) as i64; 4];
         let attributes = [("group", Attribute::Int(group)), ("pads", Attribute::Ints(pads))];
         let weight = t(w, &signed(count(w)));
-        let mut inputs = vec![some(x, 37), scale(0.02), zero(100), weight, scale(0.003), t(&[], &[3i8])];
+        let w_scales: Vec<f32> = (0..scales).map(|i| 0.003 + 0.0002 * i as f32).collect();
+        // Sums of all rows become bytes together only if the weight's zero point is 0.
+        let (w_scale, w_zero) = if scales == 1 { (scale(0.003), 3i8) } else { (t(&[scales], &w_scales), 0) };
+        let mut inputs = vec![some(x, 37), scale(0.02), zero(100), weight, w_scale, t(&[], &[w_zero])];
         inputs.extend([scale(0.07), zero(9), t(&[w[0]], &vec![-300i32; w[0]])]);
         let sums = run_constant("", "QLinearConv", 10, &attributes, &inputs, constants, 1).unwrap().remove(0);
         let rest = [some(y, 53), scale(0.031), zero(200), scale(0.05), zero(77)];
@@ -231,21 +235,24 @@ fn a_residual_is_added_as_by_an_operator_of_its_own() {
         inputs.extend(rest);
         let got =
             run_constant("rukh", "QLinearConv", 1, &attributes, &inputs, constants, 1).unwrap().remove(0);
-        assert_eq!(elements::<T>(&got), elements::<T>(&want), "{case:?} {constants:?}");
+        assert_eq!(elements::<T>(&got), elements::<T>(&want), "{case:?} {constants:?} {scales}");
     }
     type Case<'a> = (&'a [usize], &'a [usize], &'a [usize], i64);
-    let cases: [Case<'_>; 6] = [
+    let cases: [Case<'_>; 7] = [
         (&[2, 10, 9, 11], &[12, 5, 3, 3], &[2, 12, 9, 11], 2),
         (&[1, 64, 14, 14], &[72, 64, 1, 1], &[1, 72, 14, 14], 1),
         (&[2, 33, 9, 11], &[37, 33, 3, 3], &[2, 37, 9, 11], 1),
         (&[1, 16, 7, 7], &[9, 16, 3, 3], &[1, 9, 7, 7], 1),
         (&[1, 5, 1, 1], &[4, 5, 1, 1], &[1, 4, 1, 1], 1),
+        (&[2, 20, 1, 1], &[37, 20, 1, 1], &[2, 37, 1, 1], 1),
         (&[1, 6, 8, 8], &[6, 1, 3, 3], &[1, 6, 8, 8], 6),
     ];
     for case in cases {
         for constants in [&[][..], &[3, 5]] {
-            check(case, |x| x, constants);
-            check(case, |x| x.wrapping_sub(128) as i8, constants);
+            for scales in [1, case.1[0]] {
+                check(case, |x| x, constants, scales);
+                check(case, |x| x.wrapping_sub(128) as i8, constants, scales);
+            }
         }
     }
 }

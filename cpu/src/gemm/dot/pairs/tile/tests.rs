@@ -25,9 +25,9 @@ fn has_avx512() -> bool {
 /// Every tile that this machine has, against the definition.
 #[test]
 fn tiles_are_exact() {
-    // Functions, and how many tiles side by side they compute here.
+    // Functions, the columns of a tile of theirs, and how many tiles side by side they compute here.
     type Compute = unsafe fn(Tile, usize) -> usize;
-    fn check<const R: usize, const SIGNED: bool, const CUT: bool>(tiles: &[(Compute, usize)]) {
+    fn check<const R: usize, const SIGNED: bool, const CUT: bool>(tiles: &[(Compute, usize, usize)]) {
         for depth in [1, 2, 7, 65] {
             let pitch = 37;
             let mut sides = [groups(R * depth, depth, 300), groups(pitch * depth + 32, 1, 300)];
@@ -44,14 +44,15 @@ fn tiles_are_exact() {
                 widen(left, 1, !SIGNED, &mut words);
             }
             let step = if CUT { 1 } else { 2 };
-            for &(compute, count) in tiles {
-                let mut sums = vec![0; R * 40];
+            for &(compute, columns, count) in tiles {
+                let mut sums = vec![0; R * 72];
                 let (row, out) = (step * depth, sums.as_mut_ptr());
                 let (left_at, right_at) = (words.as_ptr(), right.as_ptr());
-                let tile = Tile { out, columns: 40, left: left_at, row, step, right: right_at, pitch, depth };
-                // SAFETY: operands and sums have room for 32 columns; the processor has what the tiles ask for.
+                let tile = Tile { out, columns: 72, left: left_at, row, step, right: right_at, pitch, depth };
+                // SAFETY: operands and sums have room for 64 columns; the processor has what the tiles ask for.
                 let width = unsafe { compute(tile, count) };
-                for (r, sums) in sums.chunks(40).enumerate() {
+                assert_eq!(width, count * columns);
+                for (r, sums) in sums.chunks(72).enumerate() {
                     for (j, &sum) in sums[..width].iter().enumerate() {
                         let want: i32 = (0..depth)
                             .map(|p| (left[r * depth + p], right[p * pitch + j]))
@@ -65,15 +66,16 @@ fn tiles_are_exact() {
     }
     macro_rules! check {
         ($($rows:literal $signed:literal $cut:literal),*) => {$({
-            let mut tiles: Vec<(Compute, usize)> = Vec::new();
+            let mut tiles: Vec<(Compute, usize, usize)> = Vec::new();
             if has_avx2() {
-                tiles.push((x86::avx2::<$rows, 1, $signed, $cut>, 3));
-                tiles.push((x86::avx2::<$rows, 2, $signed, $cut>, 2));
-                tiles.push((x86::avx2::<$rows, 4, $signed, $cut>, 1));
+                tiles.push((x86::avx2::<$rows, 1, $signed, $cut>, 8, 3));
+                tiles.push((x86::avx2::<$rows, 2, $signed, $cut>, 16, 2));
+                tiles.push((x86::avx2::<$rows, 4, $signed, $cut>, 32, 1));
             }
             if has_avx512() {
-                tiles.push((x86::avx512::<$rows, 1, $signed, $cut>, 2));
-                tiles.push((x86::avx512::<$rows, 2, $signed, $cut>, 1));
+                tiles.push((x86::avx512::<$rows, 1, $signed, $cut>, 16, 2));
+                tiles.push((x86::avx512::<$rows, 2, $signed, $cut>, 32, 1));
+                tiles.push((x86::avx512::<$rows, 2, $signed, $cut>, 32, 2));
             }
             check::<$rows, $signed, $cut>(&tiles);
         })*};
