@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::few_tiles::FewTiles;
 use super::input_transform::{self, InputTransform};
 use super::output_transform::{self, OutputTransform};
-use super::rows::{Rows, TileRows};
+use super::rows::{OWN, Rows, RowsOf, TileRows};
 use super::tiling::{TileSize, Tiling};
 use super::weight_transform;
 use crate::conv::common::blocks::Blocks;
@@ -38,8 +38,6 @@ const LARGEST_WEIGHT: usize = 1 << 18;
 /// transforms of few tiles take longer than what they save. 1.05 (32 channels of 28 × 28) to 1.7 times as fast.
 const SMALL_WEIGHT: usize = 1 << 12;
 const SMALL: usize = 1 << 20;
-/// Elements of the transformed tiles, and of the weight, that stay in a processor's own cache; of sums half as many.
-pub(super) const OWN: usize = 128 * 1024;
 
 pub(super) struct Conv3x3 {
     pub(super) op: Conv,
@@ -113,6 +111,11 @@ impl Conv3x3 {
             return Some(State::FewTiles(way, together));
         }
         self.rows(g, images).map(State::Rows)
+    }
+
+    pub(super) fn rows(&self, g: &Geometry, images: usize) -> Option<Rows> {
+        let &Self { tile, ref panels, outputs, channels, threads, .. } = self;
+        RowsOf { tile, panels, outputs, channels, threads }.rows(g, images)
     }
 
     /// Output channels whose sums there is room for at a time, on one thread.

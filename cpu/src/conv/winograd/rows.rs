@@ -3,14 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::conv3x3::{Conv3x3, OWN};
-use super::tiling::Tiling;
+use super::tiling::{TileSize, Tiling};
 use crate::conv::common::blocks::Blocks;
 use crate::conv::common::partition::{self, Part, vectors};
+use crate::conv::direct::panels::Panels;
 use crate::loops::parallel::threads_of_image;
 use crate::loops::simd::vector_len;
 use crate::ops::window::Geometry;
 
+/// Elements of the transformed tiles, and of the weight, that stay in a processor's own cache; of sums half as many.
+pub(super) const OWN: usize = 128 * 1024;
 /// Tiles for which it pays to read a larger weight.
 const FEW: usize = 64;
 /// Tiles that all threads work on at a time.
@@ -34,7 +36,16 @@ pub(super) struct TileRows {
     pub(super) before: usize,
 }
 
-impl Conv3x3 {
+/// What the rows of a convolution follow from besides its images.
+pub(super) struct RowsOf<'a> {
+    pub(super) tile: TileSize,
+    pub(super) panels: &'a Panels,
+    pub(super) outputs: usize,
+    pub(super) channels: usize,
+    pub(super) threads: usize,
+}
+
+impl RowsOf<'_> {
     /// Tiles in the lanes of vectors, of images with outputs.
     pub(super) fn rows(&self, g: &Geometry, images: usize) -> Option<Rows> {
         let tile = self.tile.outputs();
