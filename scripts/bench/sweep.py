@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Time single nodes of many shapes, and the building blocks of common networks, beside ONNX Runtime on the CPU.
+"""Time single nodes of many shapes, and the building blocks of common networks, beside another engine on the CPU.
 
     sweep.py [--isa avx2,native] [--threads 1,2] [--precision f32] [--rounds N] [--turn MS] [--worst N]
-             [--onnxruntime FOLDER] [--out DIR] [PART_OF_A_NAME…]
+             [--peer onnxruntime|openvino] [--onnxruntime FOLDER] [--out DIR] [PART_OF_A_NAME…]
     sweep.py --list        the names
     sweep.py --dry-run     a few small cases with short turns, to see that everything is there
 
 For each level of vector instructions and number of threads a process (shapes/turns.py) opens both engines on one
 case after the other and lets them take turns; outputs are compared. The level limits rukh alone (RUKH_CPU_ISA): on a
-processor with more than AVX2 ONNX Runtime uses more, unless --onnxruntime names a folder with a build of its package
-that does not. `bf16` is rukh's precision, too; ONNX Runtime computes in f32.
+processor with more than AVX2 the other engine uses more, unless --onnxruntime names a folder with a build of its
+package that does not. `bf16` is rukh's precision and OpenVINO's; ONNX Runtime computes in f32.
 
 Prints Markdown (kinds by their mean, the worst cases, what failed), and writes it to DIR/sweep.md, all times to
 DIR/sweep.json, and a picture of points (work over ratio) to DIR/sweep.svg. Ends with 1 when outputs differ.
@@ -43,6 +43,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7, help="turns of each engine (default 7)")
     parser.add_argument("--turn", type=float, default=20, help="milliseconds of a turn (default 20)")
     parser.add_argument("--worst", type=int, default=25, help="cases in the table of the worst (default 25)")
+    parser.add_argument("--peer", choices=report.NAMES, default="onnxruntime", help="the other engine")
     parser.add_argument("--onnxruntime", type=pathlib.Path, help="a folder that has another build of its package")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/sweep"))
     parser.add_argument("--list", action="store_true")
@@ -75,11 +76,12 @@ def main() -> int:
 
 def sweep(isa: str, threads: int, precision: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """All cases of one configuration."""
-    command = [sys.executable, HERE / "turns.py", threads, precision, arguments.rounds, arguments.turn]
+    command = [sys.executable, HERE / "turns.py", threads, precision, arguments.rounds, arguments.turn, arguments.peer]
     folders = [arguments.onnxruntime.resolve()] if arguments.onnxruntime else []
     path = os.pathsep.join(filter(None, [*map(str, folders), os.environ.get("PYTHONPATH", "")]))
     environment = os.environ | {"RUKH_CPU_ISA": isa, "PYTHONPATH": path}
-    run: dict[str, Any] = {"isa": isa, "threads": threads, "precision": precision, "cases": []}
+    facts = {"isa": isa, "threads": threads, "precision": precision, "peer": arguments.peer}
+    run: dict[str, Any] = facts | {"cases": []}
     words = [*map(str, command), *arguments.parts]
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

@@ -7,7 +7,8 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 Found = dict[str, Any]
-# Largest difference from ONNX Runtime's outputs: by precision, and of what is rounded to bytes.
+NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+# Largest difference from the other engine's outputs: by precision, and of what is rounded to bytes.
 LIMITS = {"f32": 1e-3, "bf16": 5e-2}
 BYTES = 2e-2
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 900, 460, 60, 50, 46
@@ -42,19 +43,20 @@ def table(runs: list[Found], worst: int) -> str:
     for run in runs:
         by_kind = kinds(run)
         every = [case for cases in by_kind.values() for case in cases]
+        peer = NAMES[run["peer"]]
         lines += [f"## {configuration(run)}", ""]
         if every:
             mean = geometric_mean([case["ratio"] for case in every])
-            lines += [f"{len(every)} cases, rukh's speed over ONNX Runtime's, geometric mean: {mean:.2f}", ""]
+            lines += [f"{len(every)} cases, rukh's speed over {peer}'s, geometric mean: {mean:.2f}", ""]
             lines += ["| kind | cases | mean | least | slowest case |", "|---|---|---|---|---|"]
             rows = [(geometric_mean([case["ratio"] for case in cases]), kind) for kind, cases in by_kind.items()]
             for mean, kind in sorted(rows):
                 least = min(by_kind[kind], key=lambda case: case["ratio"])
                 told = f"{least['ratio']:.2f} | {least['case']}"
                 lines.append(f"| {kind} | {len(by_kind[kind])} | {mean:.2f} | {told} |")
-            lines += ["", "| slowest | speed | rukh, µs | ONNX Runtime, µs |", "|---|---|---|---|"]
+            lines += ["", f"| slowest | speed | rukh, µs | {peer}, µs |", "|---|---|---|---|"]
             for case in sorted(every, key=lambda case: case["ratio"])[:worst]:
-                times = f"{min(case['rukh']):.1f} | {min(case['onnxruntime']):.1f}"
+                times = f"{min(case['rukh']):.1f} | {min(case[run['peer']]):.1f}"
                 lines.append(f"| {case['kind']}: {case['case']} | {case['ratio']:.2f} | {times} |")
             lines.append("")
         for case in run["cases"]:
@@ -81,7 +83,8 @@ def picture(runs: list[Found]) -> str:
         return x, TOP + (most - ratio) / (most - least) * (HEIGHT - TOP - BOTTOM)
 
     parts = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>']
-    parts.append(text(LEFT, 20, "Speed of rukh over ONNX Runtime's: single nodes and blocks", 'font-size="14"'))
+    title = f"Speed of rukh over {NAMES[runs[0]['peer']]}'s: single nodes and blocks"
+    parts.append(text(LEFT, 20, title, 'font-size="14"'))
     for ratio in range(int(least), int(most) + 1):
         y = at(low, ratio)[1]
         colour = "#c0392b" if ratio == 0 else "#ddd"

@@ -1,7 +1,7 @@
-"""Times cases in rukh and in ONNX Runtime, for sweep.py: a process of its own, since the variable that limits vector
+"""Times cases in rukh and in another engine, for sweep.py: a process of its own, since the variable that limits vector
 instructions is read once.
 
-    turns.py THREADS PRECISION ROUNDS MILLISECONDS [PART_OF_A_NAME…]
+    turns.py THREADS PRECISION ROUNDS MILLISECONDS PEER [PART_OF_A_NAME…]
 
 Prints a line of JSON for each case: its work, the times of both in turns, and how far the outputs are apart.
 """
@@ -20,33 +20,35 @@ import blocks
 import convolutions
 import nodes
 import numpy as np
-import onnxruntime
 import rukh
 from graph import Case
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import cost  # noqa: E402
 
-ENGINES = ("rukh", "onnxruntime")
 CASES = [*convolutions.CASES, *nodes.CASES, *blocks.CASES]
 Run = Callable[[], None]
 
 
 def main() -> None:
     threads, rounds, milliseconds = int(sys.argv[1]), int(sys.argv[3]), float(sys.argv[4])
-    for case in wanted(CASES, sys.argv[5:]):
-        print(json.dumps(measure(case, threads, sys.argv[2], rounds, milliseconds / 1e3)), flush=True)
+    engines = ("rukh", sys.argv[5])
+    for case in wanted(CASES, sys.argv[6:]):
+        found = measure(case, engines, threads, sys.argv[2], rounds, milliseconds / 1e3)
+        print(json.dumps(found), flush=True)
 
 
 def wanted(cases: list[Case], parts: list[str]) -> list[Case]:
     return [case for case in cases if not parts or any(part in f"{case.kind}: {case.name}" for part in parts)]
 
 
-def measure(case: Case, threads: int, precision: str, rounds: int, seconds: float) -> dict[str, Any]:
+def measure(
+    case: Case, engines: tuple[str, str], threads: int, precision: str, rounds: int, seconds: float
+) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": case.kind, "case": case.name}
     model, feed = case.build()
     try:
-        runs, results = zip(*(opened(engine, model, feed, threads, precision) for engine in ENGINES), strict=True)
+        runs, results = zip(*(opened(engine, model, feed, threads, precision) for engine in engines), strict=True)
     except Exception as error:  # noqa: BLE001 - what an engine cannot run is told
         return found | {"error": str(error).splitlines()[0][:200]}
     found["work"] = max(cost.flops(model, feed), sum(x.size for x in (*feed.values(), *results[0])))
@@ -58,7 +60,7 @@ def measure(case: Case, threads: int, precision: str, rounds: int, seconds: floa
                 # What the other left running (threads that wait for work by turning round) comes to rest.
                 time.sleep(0.02)
             times[engine].append(turn(runs[engine], seconds))
-    for engine, each in zip(ENGINES, times, strict=True):
+    for engine, each in zip(engines, times, strict=True):
         found[engine] = [round(t * 1e6, 2) for t in each]
     # Of the shortest: other work on the machine only makes turns longer.
     found["ratio"] = round(min(times[1]) / min(times[0]), 4)
@@ -70,7 +72,13 @@ def opened(
     engine: str, model: bytes, feed: dict[str, np.ndarray], threads: int, precision: str
 ) -> tuple[Run, list[np.ndarray]]:
     """A run into memory that is bound once, so that of the time little is the package's own; and the outputs."""
-    library, providers = (rukh, ["cpu"]) if engine == "rukh" else (onnxruntime, ["CPUExecutionProvider"])
+    if engine == "openvino":
+        return opened_by_openvino(model, feed, threads, precision)
+    library, providers = (rukh, ["cpu"])
+    if engine == "onnxruntime":
+        import onnxruntime
+
+        library, providers = (onnxruntime, ["CPUExecutionProvider"])
     options = library.SessionOptions()
     options.intra_op_num_threads = threads
     if engine == "rukh":
@@ -88,6 +96,30 @@ def opened(
         else:
             binding.bind_output(told.name, "cpu")
     return lambda: session.run_with_iobinding(binding), outputs
+
+
+def opened_by_openvino(
+    model: bytes, feed: dict[str, np.ndarray], threads: int, precision: str
+) -> tuple[Run, list[np.ndarray]]:
+    import openvino
+
+    options = {
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": precision,
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(model, b""), "CPU", options)
+    request = compiled.create_infer_request()
+    for name, x in feed.items():
+        request.set_tensor(name, openvino.Tensor(x, shared_memory=True))
+
+    def run() -> None:
+        request.start_async()
+        request.wait()
+
+    run()
+    return run, [np.array(request.get_output_tensor(i).data) for i in range(len(compiled.outputs))]
 
 
 # Memory that a binding writes to and does not hold.
