@@ -14,7 +14,6 @@ use super::tiling::TileSize;
 use crate::conv::common::avx512::with_function;
 use crate::conv::common::blocks::Blocks;
 use crate::conv::common::epilogue::F32Epilogue;
-use crate::conv::common::lines::Lines;
 use crate::conv::common::masks::LONGEST;
 use crate::conv::common::weight::constant_weight;
 use crate::conv::direct::products::Products;
@@ -62,7 +61,7 @@ enum State {
 }
 
 /// `None` for other convolutions than those of constant weights of 3 × 3 in bfloat16 without strides, dilations and groups, and of
-/// channels that make it faster than dot products. Shapes are not known here, so the weight is kept for both: nine times in all.
+/// channels that make it faster than dot products. Shapes are not known here, so the weight is kept for both.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
     let Some(weight) = constant_weight(node, ElementType::BF16) else { return Ok(None) };
     let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
@@ -199,7 +198,7 @@ impl Image<'_> {
         scratch: &mut [f32],
         epilogue: &E,
     ) {
-        let (conv, TileRows { tiling, taps, .. }) = (self.conv, part);
+        let (conv, tiling) = (self.conv, &part.tiling);
         let count = tiling.count();
         let [of_transformed, of_sums] = conv.scratch_len(tiling, conv.outputs);
         let (transformed, scratch) = scratch.split_at_mut(of_transformed);
@@ -208,18 +207,7 @@ impl Image<'_> {
         let grain = GRAIN.div_ceil(4 * conv.tile.elements() * count * PAIR);
         let parts = Parts::new(&mut *transformed);
         cx.pool.split(conv.channels / PAIR, grain, |pairs| self.transform(part, pairs, &parts, step));
-        let out = Parts::new(&mut *sums);
-        let products = Products {
-            panels: &conv.panels,
-            taps,
-            planes: &transformed[..conv.tile.elements() * conv.channels * count],
-            positions: count,
-            lines: Lines::whole(count),
-            blocks,
-            strips: None,
-            epilogue: F32Epilogue::new(Activation::Identity, &[], &out, count),
-        };
-        products.compute(cx.pool);
+        conv.products_together((cx.pool, blocks), part, transformed, sums);
         let step = conv.outputs * count;
         cx.pool.split(conv.outputs / PAIR, grain, |pairs| {
             let rows = pairs.start * PAIR..pairs.end * PAIR;

@@ -140,6 +140,29 @@ impl Conv3x3 {
         together.map_or(0, |_| lens.max().unwrap_or(0))
     }
 
+    /// Sums over channels, for each element of the part's tiles, on all threads of the pool.
+    pub(super) fn products_together(
+        &self,
+        (pool, blocks): (&Pool, Blocks),
+        part: &TileRows,
+        transformed: &[f32],
+        sums: &mut [f32],
+    ) {
+        let count = part.tiling.count();
+        let out = Parts::new(sums);
+        let products = Products {
+            panels: &self.panels,
+            taps: &part.taps,
+            planes: &transformed[..self.tile.elements() * self.channels * count],
+            positions: count,
+            lines: Lines::whole(count),
+            blocks,
+            strips: None,
+            epilogue: F32Epilogue::new(Activation::Identity, &[], &out, count),
+        };
+        products.compute(pool);
+    }
+
     /// Sums over channels of some output channels, each element's `step` after the one's before.
     pub(super) fn products_alone(
         &self,
@@ -266,7 +289,7 @@ impl Conv3x3 {
         scratch: &mut [f32],
         epilogue: F32Epilogue<'_>,
     ) {
-        let TileRows { tiling, taps, skipped, before } = part;
+        let TileRows { tiling, skipped, before, .. } = part;
         let count = tiling.count();
         let (transformed, scratch) = scratch.split_at_mut(self.scratch_len(tiling, self.outputs)[0]);
         let sums = &mut scratch[..self.scratch_len(tiling, self.outputs)[1]];
@@ -283,19 +306,7 @@ impl Conv3x3 {
                     .widest();
             });
         });
-        // The sums over channels, for each element of a tile.
-        let out = Parts::new(&mut *sums);
-        let products = Products {
-            panels: &self.panels,
-            taps,
-            planes: &transformed[..self.tile.elements() * self.channels * count],
-            positions: count,
-            lines: Lines::whole(count),
-            blocks,
-            strips: None,
-            epilogue: F32Epilogue::new(Activation::Identity, &[], &out, count),
-        };
-        products.compute(pool);
+        self.products_together((pool, blocks), part, transformed, sums);
         let epilogue = F32Epilogue { start: epilogue.start + before, ..epilogue };
         pool.split(self.outputs, grain, |rows| {
             with_scratch([of_outputs], |[scratch]: [&mut [f32]; 1]| {
