@@ -28,7 +28,6 @@ template <class T, u32 LANES, u32 ROWS> DEVICE void flash_decode(const DecodePar
   u32 batch = o.batch, rows = o.rows;
 
   u32 from[ROWS], to[ROWS];
-  // A part without keys waits for no kernel: the first part does, and with it who waits for this kernel.
   if (!o.take_rows(from, to, TEAMS * AHEAD)) return;
   u32 own = o.own, own_end = o.own_end;
 

@@ -71,7 +71,6 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_mma
     u32 a = lane_xor(begin, mask), b = lane_xor(end, mask);
     begin = a < begin ? a : begin, end = b > end ? b : end;
   }
-  // A part without keys waits for no kernel: the first part does, and with it who waits for this kernel.
   if (!o.take(begin, end, BLOCK, CLUSTER > 1 ? CLUSTER : 0)) return;
   u32 own = o.own, own_end = o.own_end;
 
