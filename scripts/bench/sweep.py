@@ -76,13 +76,13 @@ def main() -> int:
 
 def sweep(isa: str, threads: int, precision: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """All cases of one configuration."""
-    command = [sys.executable, HERE / "turns.py", threads, precision, arguments.rounds, arguments.turn, arguments.peer]
+    command = [sys.executable, HERE / "turns.py", threads, precision, arguments.rounds, arguments.turn]
     folders = [arguments.onnxruntime.resolve()] if arguments.onnxruntime else []
     path = os.pathsep.join(filter(None, [*map(str, folders), os.environ.get("PYTHONPATH", "")]))
     environment = os.environ | {"RUKH_CPU_ISA": isa, "PYTHONPATH": path}
     facts = {"isa": isa, "threads": threads, "precision": precision, "peer": arguments.peer}
     run: dict[str, Any] = facts | {"cases": []}
-    words = [*map(str, command), *arguments.parts]
+    words = [*map(str, command), arguments.peer, *arguments.parts]
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         for line in process.stdout:

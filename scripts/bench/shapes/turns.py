@@ -74,11 +74,11 @@ def opened(
     """A run into memory that is bound once, so that of the time little is the package's own; and the outputs."""
     if engine == "openvino":
         return opened_by_openvino(model, feed, threads, precision)
-    library, providers = (rukh, ["cpu"])
+    library, providers = rukh, ["cpu"]
     if engine == "onnxruntime":
         import onnxruntime
 
-        library, providers = (onnxruntime, ["CPUExecutionProvider"])
+        library, providers = onnxruntime, ["CPUExecutionProvider"]
     options = library.SessionOptions()
     options.intra_op_num_threads = threads
     if engine == "rukh":
