@@ -60,8 +60,9 @@ def test_tables_say_what_is_slow_and_what_is_wrong():
         }  # fmt: skip
 
     cases = [case("a", 2.0), case("b", 0.5), case("c", 1.0, 0.5), {"kind": "x", "case": "d", "error": "no such"}]
-    run = {"isa": "avx2", "threads": 1, "precision": "f32", "cases": cases}
+    run = {"isa": "avx2", "threads": 1, "precision": "f32", "peer": "onnxruntime", "cases": cases}
     text = report.table([run], 1)
+    assert "rukh's speed over ONNX Runtime's" in text and "| ONNX Runtime, µs |" in text
     assert "| conv | 3 | 1.00 | 0.50 | b |" in text
     assert text.count("| conv: ") == 1 and "| conv: b | 0.50 | 1.0 | 0.5 |" in text
     assert "* conv: c: outputs differ by 5.0e-01" in text and "* x: d was not run: no such" in text
@@ -69,3 +70,6 @@ def test_tables_say_what_is_slow_and_what_is_wrong():
     assert report.wrong(case("e", 1.0, float("nan")), "f32")
     assert "<title>conv: b: 0.50</title>" in report.picture([run])
     assert report.picture([run | {"cases": cases[3:]}]) == ""
+    beside = run | {"peer": "openvino", "cases": [cases[0] | {"openvino": [3.0, 2.5]}]}
+    assert "| conv: a | 2.00 | 1.0 | 2.5 |" in report.table([beside], 1)
+    assert "over OpenVINO's" in report.picture([beside])
