@@ -20,7 +20,7 @@ mod tiles;
 
 pub(crate) use bf16::build;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use epilogue::{ALL, FIRST, Positions, RoundedToBf16, TileEpilogue, VECTORS};
+pub(crate) use epilogue::{ALL, FIRST, Positions, RoundedToBf16, TileEpilogue};
 pub(crate) use epilogue::{ChannelBlocked, Place, RawSums, Requantized, Residual};
 pub(crate) use image::{Image, Pixels, channel_blocked, dot_plan_needed};
 pub(crate) use layout::{ImageLayout, Images};

@@ -65,7 +65,7 @@ fn transformed<const N: usize, const ELEMENTS: usize, W: AsRef<[f32]>>(
 
 /// `G` times a column of a kernel: its polynomial at each point, over the product of the differences between that and
 /// the others; last its highest coefficient.
-fn filter<const N: usize>([a, b, c]: [f64; 3]) -> [f64; N] {
+pub(super) fn filter<const N: usize>([a, b, c]: [f64; 3]) -> [f64; N] {
     let points = &POINTS[..N - 1];
     let mut out = [c; N];
     for (out, &p) in out.iter_mut().zip(points) {

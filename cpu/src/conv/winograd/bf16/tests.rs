@@ -10,24 +10,39 @@ use crate::threads::Pool;
 
 struct Case {
     x: [usize; 4],
+    /// Output channels.
+    outputs: usize,
     pads: [i64; 4],
-    y: [usize; 4],
-    transformed: bool,
+    /// Along each axis.
+    area: [usize; 2],
+    /// With one and with two threads.
+    transformed: [bool; 2],
 }
 
-const CHANNELS: usize = 96;
+impl Case {
+    fn y(&self) -> [usize; 4] {
+        [self.x[0], self.outputs, self.area[0], self.area[1]]
+    }
+
+    fn kernel(&self) -> [usize; 4] {
+        [self.outputs, self.x[1], 3, 3]
+    }
+}
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
-    Case { x: [1, 96, 35, 37], pads: [0, 1, 2, 1], y: [1, 96, 35, 37], transformed: true },
+    // Vectors of channels that are not full, and an odd number of them.
+    Case { x: [1, 36, 35, 37], outputs: 42, pads: [0, 1, 2, 1], area: [35, 37], transformed: [true, true] },
     // Whole vectors of outputs.
-    Case { x: [1, 96, 32, 32], pads: [1; 4], y: [1, 96, 32, 32], transformed: true },
-    Case { x: [2, 96, 35, 37], pads: [0, 1, 2, 1], y: [2, 96, 35, 37], transformed: false },
-    Case { x: [1, 96, 8, 8], pads: [1; 4], y: [1, 96, 8, 8], transformed: false },
-    Case { x: [0, 96, 35, 37], pads: [0, 1, 2, 1], y: [0, 96, 35, 37], transformed: false },
+    Case { x: [1, 64, 32, 32], outputs: 64, pads: [1; 4], area: [32, 32], transformed: [true, true] },
+    // Parts with tiles of several images.
+    Case { x: [5, 48, 9, 14], outputs: 32, pads: [1; 4], area: [9, 14], transformed: [true, true] },
+    Case { x: [2, 32, 35, 37], outputs: 96, pads: [0, 3, 0, 0], area: [33, 38], transformed: [true, true] },
+    // Outputs that read nothing but padding.
+    Case { x: [1, 32, 3, 5], outputs: 32, pads: [9, 7, 6, 5], area: [16, 15], transformed: [true, false] },
+    Case { x: [1, 32, 12, 12], outputs: 32, pads: [1; 4], area: [12, 12], transformed: [false, false] },
+    Case { x: [0, 32, 35, 37], outputs: 32, pads: [0, 1, 2, 1], area: [35, 37], transformed: [false, false] },
 ];
-
-const KERNEL: [usize; 4] = [CHANNELS, CHANNELS, 3, 3];
 
 fn some(seed: usize, shape: &[usize]) -> (Vec<usize>, Vec<bf16>) {
     let numbers = noise(seed, shape.iter().product());
@@ -46,7 +61,8 @@ fn attributes(case: &Case) -> Vec<(&'static str, Attribute)> {
 #[test]
 fn sums_are_those_of_floats() {
     for case in CASES {
-        let operands = [some(1, &case.x), some(2, &KERNEL), some(3, &[CHANNELS]), some(4, &case.y)];
+        let operands =
+            [some(1, &case.x), some(2, &case.kernel()), some(3, &[case.outputs]), some(4, &case.y())];
         let floats = operands.each_ref().map(|(shape, x)| t(shape, &wide(x)));
         let run = |threads: usize, domain: &str, attributes: &[_], inputs: &[Option<Value>]| {
             let pool = Pool::new(threads);
@@ -54,7 +70,7 @@ fn sums_are_those_of_floats() {
         };
         let (_, want) = elements::<f32>(&run(2, "com.microsoft", &attributes(case), &floats));
         let largest = want.iter().fold(0.0f32, |a, b| a.max(b.abs()));
-        for (threads, blocked) in [(1, false), (2, false), (1, true), (2, true)] {
+        for (threads, blocked) in [(1, false), (2, false), (5, false), (1, true), (2, true), (5, true)] {
             if blocked && !crate::blocks_channels(ElementType::BF16) {
                 continue;
             }
@@ -69,7 +85,7 @@ fn sums_are_those_of_floats() {
                 attributes.push(("channel_blocked_output", Attribute::Int(1)));
             }
             let (shape, got) = elements::<bf16>(&run(threads, domain, &attributes, &inputs));
-            let want = (case.y.to_vec(), want.clone());
+            let want = (case.y().to_vec(), want.clone());
             let (of_want, want) = if blocked { block_channels(want, 2) } else { want };
             assert_eq!(shape, of_want);
             for (got, want) in got.iter().zip(&want) {
@@ -82,12 +98,12 @@ fn sums_are_those_of_floats() {
 }
 
 #[test]
-fn one_large_image_is_transformed() {
+fn enough_tiles_are_transformed() {
     if !Bf16Pair::available() || has_tiles() {
         return;
     }
-    let weight = Tensor::from_slice(&KERNEL, &some(2, &KERNEL).1).unwrap();
-    for case in CASES {
+    for (case, threads) in CASES.iter().flat_map(|case| [(case, 1), (case, 2)]) {
+        let weight = Tensor::from_slice(&case.kernel(), &some(2, &case.kernel()).1).unwrap();
         let ids = [0, 1].map(|i| Some(crate::graph::ValueId(i)));
         let list = attributes(case).into_iter().map(|(name, value)| (name.to_owned(), value));
         let node = Node {
@@ -107,14 +123,16 @@ fn one_large_image_is_transformed() {
             input_types: &[ty.clone(), ty.clone()],
             output_types: &[ty],
             constants: &[None, Some(&weight)],
-            pool: &Pool::new(1),
+            pool: &Pool::new(threads),
             packs: None,
         };
         let Ok(CpuKernel::Tensor(kernel)) = crate::build(&context) else { panic!("no kernel") };
         assert_eq!(kernel.algorithm(), "Winograd 3×3 of bfloat16 in f32");
-        let inputs = [&case.x, &KERNEL].map(|shape| Some(Argument { shape, value: None }));
-        let prepared = kernel.prepare(&inputs, &[Some(&case.y)]).unwrap();
+        let kernel_shape = case.kernel();
+        let inputs = [&case.x, &kernel_shape].map(|shape| Some(Argument { shape, value: None }));
+        let prepared = kernel.prepare(&inputs, &[Some(&case.y())]).unwrap();
         let state = prepared.state.as_ref().and_then(|state| state.downcast_ref::<State>());
-        assert_eq!(matches!(state, Some(State::Rows(_))), case.transformed, "{:?}", case.x);
+        let transformed = matches!(state, Some(State::Tiles(_)));
+        assert_eq!(transformed, case.transformed[threads - 1], "{:?}, {threads} threads", case.x);
     }
 }
