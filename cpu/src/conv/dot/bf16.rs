@@ -18,7 +18,7 @@ use crate::ops::activation::Activation;
 use crate::ops::conv::{Conv, RESIDUAL};
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16};
 
-struct Bf16Conv {
+pub(crate) struct Bf16Conv {
     op: Conv,
     panels: DotPanels<Bf16Pair>,
     threads: usize,
@@ -32,21 +32,30 @@ enum State {
     Nothing,
 }
 
-/// `None` for other convolutions than those of constant weights in bfloat16 over one or two axes, for depthwise ones, and
-/// on a processor without the products.
+/// See `Bf16Conv::new`.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
-    let op = node.op::<Conv>();
-    let weight = constant_weight(node, ElementType::BF16);
-    let Some(weight) = weight.filter(|weight| !is_depthwise(op.group, weight)) else { return Ok(None) };
-    let (shape, aligned) = (weight.shape(), weight.aligned()?);
-    let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
-    let panels = DotPanels::of_halves(aligned.view().slice::<bf16>(), sizes, Packing::of(node));
-    Ok(panels.map(|panels| -> Box<dyn Kernel> {
-        Box::new(Bf16Conv { op: op.clone(), panels, threads: node.pool.threads() })
-    }))
+    Ok(Bf16Conv::new(node)?.map(|conv| -> Box<dyn Kernel> { Box::new(conv) }))
 }
 
 impl Bf16Conv {
+    /// `None` for other convolutions than those of constant weights in bfloat16 over one or two axes, for depthwise ones, and
+    /// on a processor without the products.
+    pub(crate) fn new(node: &NodeContext<'_>) -> Result<Option<Self>, OpError> {
+        let op = node.op::<Conv>();
+        let weight = constant_weight(node, ElementType::BF16);
+        let Some(weight) = weight.filter(|weight| !is_depthwise(op.group, weight)) else { return Ok(None) };
+        let (shape, aligned) = (weight.shape(), weight.aligned()?);
+        let sizes = [op.group, shape[0] / op.group, shape[1], shape[2..].iter().product()];
+        let panels = DotPanels::of_halves(aligned.view().slice::<bf16>(), sizes, Packing::of(node));
+        Ok(panels.map(|panels| Bf16Conv { op: op.clone(), panels, threads: node.pool.threads() }))
+    }
+
+    /// The weight of one group, as it was given.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn weight(&self) -> Vec<bf16> {
+        self.panels.elements(0)
+    }
+
     fn state(&self, x: &[usize], w: &[usize]) -> Result<State, OpError> {
         let [input, output] = self.op.channel_blocked;
         let space = if input { &x[2..x.len() - 1] } else { &x[2..] };

@@ -18,6 +18,8 @@ mod requantize;
 mod strip;
 mod tiles;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use bf16::Bf16Conv;
 pub(crate) use bf16::build;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use epilogue::{ALL, FIRST, Positions, RoundedToBf16, TileEpilogue};

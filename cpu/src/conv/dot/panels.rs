@@ -150,6 +150,16 @@ impl DotPanels<Bf16Pair> {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+impl DotPanels<Bf16Pair> {
+    /// The weight of a group as it was before it was packed.
+    pub(crate) fn elements(&self, group: usize) -> Vec<bf16> {
+        let depths = 0..self.channels * self.volume;
+        let all = (0..self.m).flat_map(|row| depths.clone().map(move |depth| self.place(group, row, depth)));
+        all.map(|(dot_group, half)| bf16::from_bits((dot_group >> (16 * half)) as u16)).collect()
+    }
+}
+
 impl<W: DotGroup> DotPanels<W> {
     /// `bits` gives those of an element of the weight.
     fn packed(

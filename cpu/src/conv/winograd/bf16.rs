@@ -5,9 +5,11 @@
 //! Channels are in the lanes of vectors, which any number of tiles fills. A thread has some tiles, of one or several images, for
 //! all steps; it goes through the weight once for them.
 
+use std::sync::OnceLock;
+
 use crate::conv::common::avx512::with_function;
 use crate::conv::common::weight::constant_weight;
-use crate::conv::dot::{self, ChannelBlocked, Pixels, Place, RoundedToBf16};
+use crate::conv::dot::{Bf16Conv, ChannelBlocked, Pixels, Place, RoundedToBf16};
 use crate::gemm::{Bf16Pair, DotGroup, VECTOR};
 use crate::isa::has_tiles;
 use crate::kernel::{Argument, Kernel, KernelContext, NodeContext, Prepared};
@@ -40,7 +42,10 @@ const ELEMENTS: usize = EDGE * EDGE;
 const PAIR: usize = 2;
 /// Elements of a weight, of 9 each, up to which it is transformed. It is kept nine times in all: transformed, in `f32`, in eight
 /// times its memory, and in the panels of dot products.
-const LARGEST_WEIGHT: usize = 1 << 15;
+const LARGEST_WEIGHT: usize = 1 << 16;
+/// Those up to which that is done before the first run. Larger weights are mostly those of small images, which are transformed
+/// only where a thread has tiles of several of them.
+const SMALL_WEIGHT: usize = 1 << 15;
 /// Channels, in and out, from which on products win back what transforms take.
 const FEWEST_CHANNELS: usize = 32;
 /// Tiles of a thread from which on reading the weight takes less than what multiplications are spared.
@@ -48,10 +53,13 @@ const FEWEST_TILES: usize = 12;
 
 struct Bf16Winograd {
     op: Conv,
-    kernels: Kernels,
+    /// Output channels and channels.
+    shape: [usize; 2],
+    /// Of a large weight made by the first run that needs them.
+    kernels: OnceLock<Kernels>,
     threads: usize,
     /// For images that this gains nothing for.
-    dot: Box<dyn Kernel>,
+    dot: Bf16Conv,
 }
 
 /// What depends on shapes.
@@ -76,10 +84,13 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     if op.group != 1 || !ones(&op.window.strides) || !ones(&op.window.dilations) {
         return Ok(None);
     }
-    let aligned = weight.aligned()?;
-    let kernels = Kernels::new(aligned.view().slice::<bf16>(), [outputs, channels], Packing::of(node));
-    let Some(dot) = dot::build(node)? else { return Ok(None) };
-    Ok(Some(Box::new(Bf16Winograd { op: op.clone(), kernels, threads: node.pool.threads(), dot })))
+    let (shape, kernels) = ([outputs, channels], OnceLock::new());
+    if outputs * channels <= SMALL_WEIGHT {
+        let aligned = weight.aligned()?;
+        kernels.get_or_init(|| Kernels::new(aligned.view().slice::<bf16>(), shape, Packing::of(node)));
+    }
+    let Some(dot) = Bf16Conv::new(node)? else { return Ok(None) };
+    Ok(Some(Box::new(Bf16Winograd { op: op.clone(), shape, kernels, threads: node.pool.threads(), dot })))
 }
 
 impl Bf16Winograd {
@@ -91,7 +102,7 @@ impl Bf16Winograd {
         if geometry.input.contains(&0) || x[0] * tiles < FEWEST_TILES * self.threads {
             return Ok(None);
         }
-        Ok(Some(Plan::new(&geometry, x[0], self.kernels.shape()[1], self.threads)))
+        Ok(Some(Plan::new(&geometry, x[0], self.shape[1], self.threads)))
     }
 }
 
@@ -141,7 +152,9 @@ impl Kernel for Bf16Winograd {
         };
         let out = Parts::new(y.slice::<bf16>());
         let (bias, residual) = (optional(2), optional(RESIDUAL));
-        let run = Run { op: &self.op, kernels: &self.kernels, plan, pixels, bias, residual, out: &out };
+        let kernels =
+            self.kernels.get_or_init(|| Kernels::new(&self.dot.weight(), self.shape, cx.pool.into()));
+        let run = Run { op: &self.op, kernels, plan, pixels, bias, residual, out: &out };
         cx.pool.split(plan.parts.len(), 1, |range| {
             for part in plan.parts[range].iter().take_while(|_| !cx.cancelled()) {
                 run.part(part.clone());

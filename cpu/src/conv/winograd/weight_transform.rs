@@ -7,7 +7,7 @@ use crate::loops::packing::Packing;
 use crate::loops::parallel::{GRAIN, Parts};
 
 /// Points but for the one at infinity; small tiles have the first three.
-const POINTS: [f64; 5] = [0.0, 1.0, -1.0, 0.5, -2.0];
+pub(super) const POINTS: [f64; 5] = [0.0, 1.0, -1.0, 0.5, -2.0];
 
 /// The transformed weight `outputs × channels × 3 × 3`: for each element a matrix `outputs × channels`, in
 /// panels of `rows`. On all threads of the pool. The weight is asked for where its panels are not kept already.
@@ -65,7 +65,7 @@ fn transformed<const N: usize, const ELEMENTS: usize, W: AsRef<[f32]>>(
 
 /// `G` times a column of a kernel: its polynomial at each point, over the product of the differences between that and
 /// the others; last its highest coefficient.
-pub(super) fn filter<const N: usize>([a, b, c]: [f64; 3]) -> [f64; N] {
+fn filter<const N: usize>([a, b, c]: [f64; 3]) -> [f64; N] {
     let points = &POINTS[..N - 1];
     let mut out = [c; N];
     for (out, &p) in out.iter_mut().zip(points) {

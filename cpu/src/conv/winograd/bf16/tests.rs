@@ -38,6 +38,8 @@ const CASES: &[Case] = &[
     // Parts with tiles of several images.
     Case { x: [5, 48, 9, 14], outputs: 32, pads: [1; 4], area: [9, 14], transformed: [true, true] },
     Case { x: [2, 32, 35, 37], outputs: 96, pads: [0, 3, 0, 0], area: [33, 38], transformed: [true, true] },
+    // A weight that is transformed by the first run.
+    Case { x: [3, 192, 8, 8], outputs: 192, pads: [1; 4], area: [8, 8], transformed: [true, false] },
     // Outputs that read nothing but padding.
     Case { x: [1, 32, 3, 5], outputs: 32, pads: [9, 7, 6, 5], area: [16, 15], transformed: [true, false] },
     Case { x: [1, 32, 12, 12], outputs: 32, pads: [1; 4], area: [12, 12], transformed: [false, false] },

@@ -1,13 +1,13 @@
 //! The transformed weight, with output channels in the lanes of vectors.
 
-use crate::conv::winograd::weight_transform::filter;
-use crate::gemm::VECTOR;
+use crate::conv::winograd::weight_transform::POINTS;
+use crate::gemm::{Bf16Pair, DotGroup, MicroKernel, VECTOR};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{GRAIN, Parts};
 use crate::tensor::bf16;
 
-use super::ELEMENTS;
+use super::{EDGE, ELEMENTS};
 
 /// Vectors of output channels that are multiplied together.
 pub(super) const TOGETHER: usize = 2;
@@ -25,25 +25,16 @@ impl Kernels {
     pub(super) fn new(weight: &[bf16], [outputs, channels]: [usize; 2], packing: Packing<'_>) -> Self {
         let vectors = outputs.div_ceil(VECTOR);
         let data = packing.filled(vectors * VECTOR * channels * ELEMENTS, |data| {
+            assert!(Bf16Pair::available() && weight.len() == 9 * outputs * channels);
             let (kernels, parts) = (weight.as_chunks::<9>().0, Parts::new(data));
             let grain = GRAIN.div_ceil(ELEMENTS * VECTOR * channels);
             packing.pool.split(vectors, grain, |range| {
                 for vector in range {
-                    let (first, place) = (vector * VECTOR, Place::of(vector, vectors, channels));
-                    for channel in 0..channels {
-                        let mut transformed = [[0.0; VECTOR]; ELEMENTS];
-                        for row in 0..VECTOR.min(outputs - first) {
-                            let kernel = &kernels[(first + row) * channels + channel];
-                            for (to, x) in transformed.iter_mut().zip(transform(kernel)) {
-                                to[row] = x;
-                            }
-                        }
-                        for (i, transformed) in transformed.iter().enumerate() {
-                            let at = place.start + (i * channels + channel) * place.width;
-                            // SAFETY: vectors of different channels and elements do not overlap.
-                            unsafe { parts.get(at..at + VECTOR) }.copy_from_slice(transformed);
-                        }
-                    }
+                    let first = vector * VECTOR;
+                    let rows = &kernels[first * channels..(first + VECTOR).min(outputs) * channels];
+                    let place = Place::of(vector, vectors, channels);
+                    // SAFETY: the instructions were asserted.
+                    unsafe { Bf16Pair::run(Transform { rows, channels, place, parts: &parts }) };
                 }
             });
         });
@@ -77,14 +68,70 @@ impl Place {
     }
 }
 
-/// `G` · kernel · `Gᵀ`.
-fn transform(kernel: &[bf16; 9]) -> [f32; ELEMENTS] {
-    let kernel = kernel.map(|x| f64::from(x.to_f32()));
-    let columns = [0, 1, 2].map(|j| filter::<6>([kernel[j], kernel[j + 3], kernel[j + 6]]));
-    let mut out = [0.0; ELEMENTS];
-    for (i, out) in out.as_chunks_mut::<6>().0.iter_mut().enumerate() {
-        let line = filter::<6>([columns[0][i], columns[1][i], columns[2][i]]);
-        *out = line.map(|x| x as f32);
+/// Transforms the kernels of a vector of output channels: `G` · kernel · `Gᵀ`.
+struct Transform<'a> {
+    /// Those of up to `VECTOR` output channels.
+    rows: &'a [[bf16; 9]],
+    channels: usize,
+    place: Place,
+    parts: &'a Parts<'a, f32>,
+}
+
+/// A number of each output channel.
+type Lanes = [f64; VECTOR];
+
+impl MicroKernel for Transform<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<D: DotGroup>(self) {
+        let Transform { rows, channels, place, parts } = self;
+        let filter = Filter::new();
+        for channel in 0..channels {
+            let mut kernel = [[0.0; VECTOR]; 9];
+            for (row, taps) in rows.chunks_exact(channels).enumerate() {
+                for (to, x) in kernel.iter_mut().zip(&taps[channel]) {
+                    to[row] = f64::from(x.to_f32());
+                }
+            }
+            let mut columns = [[[0.0; VECTOR]; EDGE]; 3];
+            for (j, column) in columns.iter_mut().enumerate() {
+                filter.apply([&kernel[j], &kernel[j + 3], &kernel[j + 6]], column);
+            }
+            for i in 0..EDGE {
+                let mut line = [[0.0; VECTOR]; EDGE];
+                filter.apply([&columns[0][i], &columns[1][i], &columns[2][i]], &mut line);
+                for (j, lanes) in line.iter().enumerate() {
+                    let at = place.start + ((i * EDGE + j) * channels + channel) * place.width;
+                    // SAFETY: vectors of different channels and elements do not overlap.
+                    let to = unsafe { parts.get(at..at + VECTOR) };
+                    to.iter_mut().zip(lanes).for_each(|(y, &x)| *y = x as f32);
+                }
+            }
+        }
     }
-    out
+}
+
+/// `G`: a polynomial's value at each point, over the product of the differences between that and the others; last its highest
+/// coefficient.
+struct Filter {
+    factors: [f64; POINTS.len()],
+}
+
+impl Filter {
+    fn new() -> Self {
+        let others = |p: f64| POINTS.into_iter().filter(move |&q| q != p);
+        Filter { factors: POINTS.map(|p| others(p).map(|q| p - q).product::<f64>().recip()) }
+    }
+
+    /// `G` times a column.
+    #[inline(always)]
+    fn apply(&self, [a, b, c]: [&Lanes; 3], out: &mut [Lanes; EDGE]) {
+        for (out, (p, factor)) in out.iter_mut().zip(POINTS.into_iter().zip(self.factors)) {
+            for i in 0..VECTOR {
+                out[i] = (a[i] + p * (b[i] + p * c[i])) * factor;
+            }
+        }
+        out[POINTS.len()] = *c;
+    }
 }
