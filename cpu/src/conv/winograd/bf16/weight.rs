@@ -98,9 +98,10 @@ impl MicroKernel for Transform<'_> {
             for (j, column) in columns.iter_mut().enumerate() {
                 filter.apply([&kernel[j], &kernel[j + 3], &kernel[j + 6]], column);
             }
-            for i in 0..EDGE {
+            let [first, second, third] = &columns;
+            for (i, ((a, b), c)) in first.iter().zip(second).zip(third).enumerate() {
                 let mut line = [[0.0; VECTOR]; EDGE];
-                filter.apply([&columns[0][i], &columns[1][i], &columns[2][i]], &mut line);
+                filter.apply([a, b, c], &mut line);
                 for (j, lanes) in line.iter().enumerate() {
                     let at = place.start + ((i * EDGE + j) * channels + channel) * place.width;
                     // SAFETY: vectors of different channels and elements do not overlap.
