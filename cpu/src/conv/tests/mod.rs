@@ -168,9 +168,18 @@ fn bfloat16_is_rounded_once() {
             for constants in [&[][..], &[1, 2]] {
                 let got = run::<bf16>(case, way, constants);
                 assert_eq!(got.len(), want.len());
+                // Winograd's algorithm has other sums.
+                let exact = constants.is_empty() || case.w[2..] != [3, 3] || case.w[0].min(case.w[1]) < 32;
+                let (tolerance, least) = match exact {
+                    true => (tolerance, 0.0),
+                    false => {
+                        let sums = run::<f32>(case, ("Relu", &[], residual), &[]);
+                        (1.0 / 128.0, 1e-5 * sums.into_iter().fold(0.0, f32::max))
+                    }
+                };
                 let close = |(got, want): (&bf16, &f32)| {
                     let want = bf16::from_f32(*want).to_f32();
-                    (got.to_f32() - want).abs() <= tolerance * want.abs()
+                    (got.to_f32() - want).abs() <= tolerance * want.abs() + least
                 };
                 assert!(got.iter().zip(&want).all(close), "{way:?} {:?} {:?} {constants:?}", case.x, case.w);
             }
