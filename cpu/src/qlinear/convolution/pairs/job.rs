@@ -177,6 +177,7 @@ impl Job<'_> {
                     right: right.as_ptr(),
                     pitch,
                     depth,
+                    adds: false,
                 };
                 let rests = self.rows.rests.of(number);
                 // SAFETY: a weight is packed where there are the instructions; all lies inside by the assertion.
@@ -233,6 +234,7 @@ impl Job<'_> {
                 right: right.as_ptr(),
                 pitch,
                 depth,
+                adds: false,
             };
             if with_totals {
                 assert!(self.rows.ones.len() >= depth && totals.len() >= width);

@@ -254,6 +254,7 @@ impl WinogradRows {
                             right: right.as_ptr(),
                             pitch: pairs::WIDTH,
                             depth: pairs,
+                            adds: false,
                         };
                         // SAFETY: a weight is packed where there are the instructions; both operands have `pairs` lines,
                         // and there is room for sums by the assertion.
