@@ -71,7 +71,7 @@ pub(crate) fn cut(panel: &mut [u32], columns: usize, share: usize) -> Option<Vec
 /// Rests in the order of lines, as chunks.
 fn in_chunks(rests: Vec<[u32; 2]>, columns: usize) -> Vec<[u32; 2]> {
     // Of each column: the totals of the chunk that is being filled, of either sign for each pair, and all chunks.
-    let mut all: Vec<([[i32; 2]; 2], Vec<Vec<[u32; 2]>>)> = vec![([[0; 2]; 2], Vec::new()); columns];
+    let mut all = vec![([[0; 2]; 2], Vec::<Vec<[u32; 2]>>::new()); columns];
     for all_of_it in rests {
         let Rest { column, group, .. } = Rest::of(all_of_it);
         let (totals, chunks) = &mut all[column];
