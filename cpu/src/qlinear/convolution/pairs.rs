@@ -7,14 +7,15 @@ mod job;
 mod winograd;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use self::job::{Fetch, Job, Output, Write};
-use self::winograd::{Tiling, WinogradRows};
+use self::winograd::{TileShape, Tiling, WinogradRows};
 use super::known_zeros;
 use super::requantize::{Factors, ToBytes};
 use super::residual::ResidualInput;
 use crate::conv::{PatchTable, Residual};
-use crate::gemm::pairs::{self, PanelRests};
+use crate::gemm::pairs::{self, PanelRests, Rest};
 use crate::gemm::{DotGroup, Int8x4};
 use crate::kernel::{KernelContext, NodeContext};
 use crate::loops::fetch::{bytes_to_write, into_second_cache};
@@ -26,6 +27,7 @@ use crate::ops::qlinear::QuantizedConv;
 use crate::ops::window::Geometry;
 use crate::qlinear::{Bytes, scales};
 use crate::tensor::{ElementType, TensorView, TensorViewMut};
+use crate::threads::Pool;
 
 /// Rows of a strip, whose dot groups of one depth lie side by side.
 const ROWS: usize = pairs::ROWS;
@@ -60,6 +62,10 @@ pub(crate) struct PairRows {
     depth: usize,
     /// For images with enough tiles.
     winograd: Option<WinogradRows>,
+    /// The same of smaller tiles; made when an image comes for which those of `winograd` are too large.
+    smaller: OnceLock<WinogradRows>,
+    /// Input channels of a group.
+    channels: usize,
 }
 
 /// What depends on shapes.
@@ -140,6 +146,8 @@ impl PairRows {
         let volume = channels * volume;
         Ok(Some(PairRows {
             winograd,
+            smaller: OnceLock::new(),
+            channels,
             dot_groups,
             rests,
             is_cut,
@@ -156,7 +164,14 @@ impl PairRows {
     pub(crate) fn plan(&self, g: &Geometry, channels: usize, threads: usize) -> Plan {
         let ones = |of: &[usize]| of.iter().all(|&x| x == 1);
         let in_place = g.input == g.output && ones(&g.kernel) && ones(&g.strides);
-        let tiling = self.winograd.as_ref().and_then(|rows| Tiling::new(g, rows, threads));
+        let tiling = self.winograd.as_ref().and_then(|rows| {
+            let smaller = || Tiling::new(g, TileShape { size: 2, ..rows.shape }, threads);
+            let tiling = Tiling::new(g, rows.shape, threads).or_else(smaller)?;
+            if tiling.size != rows.shape.size {
+                self.smaller.get_or_init(|| self.smaller_tiles());
+            }
+            Some(tiling)
+        });
         // The larger of two operands is divided among threads, and so is the weight where threads would not have a block of positions
         // each; what all of them read has to be small.
         let columns: usize = g.output.iter().product();
@@ -172,6 +187,38 @@ impl PairRows {
             in_place,
             shared,
         }
+    }
+
+    /// The weight for tiles of 2 × 2 outputs, from dot groups and what was cut off them.
+    fn smaller_tiles(&self) -> WinogradRows {
+        let (channels, taps) = (self.channels, self.volume / self.channels);
+        let mut weight = vec![0u8; self.m * self.volume];
+        let mut put = |row: usize, depth: usize, group: u32| {
+            let (first, tap) = (depth / taps * 4, depth % taps);
+            for (channel, byte) in (first..channels).zip(group.to_le_bytes()) {
+                let at = &mut weight[row * self.volume + channel * taps + tap];
+                *at = at.wrapping_add(byte);
+            }
+        };
+        for (strip, groups) in self.dot_groups.chunks_exact(ROWS * self.depth).enumerate() {
+            let cut = groups.iter().enumerate().map(|(i, &group)| (i / ROWS, i % ROWS, group));
+            let rests = self.rests.of(strip).into_iter().flatten().map(|&rest| Rest::of(rest));
+            for (depth, r, group) in cut.chain(rests.map(|rest| (rest.depth, rest.column, rest.group))) {
+                let row = strip * ROWS + r;
+                if row < self.m {
+                    put(row, depth, group);
+                }
+            }
+        }
+        WinogradRows::with_size(&weight, 0, [self.m, channels], 2, (&Pool::new(1)).into())
+    }
+
+    /// The rows for a tiling.
+    fn winograd(&self, tiling: &Tiling) -> Option<&WinogradRows> {
+        [self.winograd.as_ref(), self.smaller.get()]
+            .into_iter()
+            .flatten()
+            .find(|rows| rows.shape.size == tiling.size)
     }
 
     /// Words of the planes, with what vectors read beyond them.

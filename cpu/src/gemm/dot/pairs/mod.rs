@@ -7,6 +7,7 @@
 //! is multiplied by itself. Where it is much, bytes of both sides are widened to two pairs of 16 bits, which takes four
 //! instructions. Sums are exact in both ways.
 
+mod add_rests;
 mod product;
 mod rests;
 mod tile;

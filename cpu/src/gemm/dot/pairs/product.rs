@@ -7,6 +7,9 @@ use super::{COLUMNS, PanelRests, ROWS, Tile, WIDTH, available, widen};
 use crate::loops::parallel::Parts;
 use crate::loops::transpose::Block;
 
+/// Dot groups of a row that are multiplied at a time, so that what of four vectors' widths of rows and of a panel belongs to them
+/// stays in the first cache while strips go by.
+const DEPTH: usize = 48;
 /// Rows up to which vectors are of columns.
 const FEW: usize = 8;
 /// Where one dot group of at least so many has a rest, rests are multiplied row by row.
@@ -83,18 +86,16 @@ pub(crate) fn products(
             right: lines.as_ptr(),
             pitch,
             depth,
+            adds: false,
         };
-        let strips = (0..COLUMNS).step_by(ROWS).map(|first| Tile {
-            out: tile.out.wrapping_add(first * pitch),
-            left: tile.left.wrapping_add(first),
-            ..tile
-        });
         // SAFETY: the instructions were asserted; there are `depth` lines, and sums for each of the panel's columns.
         unsafe {
-            // The lines of some vectors stay in the first cache while strips go by.
-            for at in (0..count).step_by(2 * WIDTH) {
-                for strip in strips.clone() {
-                    strip.at(at, at).compute::<ROWS, false, true>((count - at).min(2 * WIDTH));
+            for first in (0..depth).step_by(DEPTH) {
+                let part = Tile { depth: (depth - first).min(DEPTH), adds: first > 0, ..tile };
+                for strip in (0..COLUMNS).step_by(ROWS) {
+                    let left = part.left.add(first * COLUMNS + strip);
+                    let (out, right) = (part.out.add(strip * pitch), part.right.add(first * pitch));
+                    Tile { left, out, right, ..part }.compute::<ROWS, false, true>(count);
                 }
             }
             tile.add_rests(count.next_multiple_of(WIDTH), rests);
@@ -140,6 +141,7 @@ fn rows_by_panel(
         right: panel.as_ptr(),
         pitch: COLUMNS,
         depth,
+        adds: false,
     };
     let mut row = 0;
     while row < count {
@@ -186,6 +188,8 @@ mod tests {
             (9, 3),
             (16, 9),
             (17, 33),
+            (20, 48),
+            (37, 101),
             (33, 1),
             (48, 9),
             (64, 5),

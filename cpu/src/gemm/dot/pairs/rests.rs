@@ -3,6 +3,11 @@
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 
+/// Rests of a chunk at most.
+const CHUNK: usize = 4;
+/// In the word of a rest's place: the next one belongs to the same chunk.
+const GOES_ON: u32 = 0x80;
+
 /// What was cut off one dot group: that at `depth`, in column `column` of a panel (row of a strip).
 #[derive(Clone, Copy)]
 pub(crate) struct Rest {
@@ -13,7 +18,7 @@ pub(crate) struct Rest {
 
 impl Rest {
     pub(crate) fn of([place, group]: [u32; 2]) -> Self {
-        Rest { depth: (place >> 8) as usize, column: (place & 0xff) as usize, group }
+        Rest { depth: (place >> 8) as usize, column: (place & 0x7f) as usize, group }
     }
 
     /// Its product with a dot group of unsigned bytes.
@@ -23,11 +28,26 @@ impl Rest {
     }
 }
 
-/// Cuts the weights of a panel whose lines have `columns` dot groups of signed bytes. The rests, in the order of lines, so that
-/// those that follow one another mostly belong to different columns; `None`, and nothing is changed, where more than one dot group
-/// in `share` has one.
+/// Parts rests into chunks: those of one column whose products fit into 16 bits together, so that they are widened once.
+pub(crate) struct Chunks<'a>(pub(crate) &'a [[u32; 2]]);
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = &'a [[u32; 2]];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let going_on = self.0.iter().take_while(|[place, _]| place & GOES_ON != 0).count();
+        let (chunk, others) = self.0.split_at_checked((going_on + 1).min(self.0.len()))?;
+        self.0 = others;
+        (!chunk.is_empty()).then_some(chunk)
+    }
+}
+
+/// Cuts the weights of a panel whose lines have `columns` dot groups of signed bytes. The rests, in chunks, of which those that
+/// follow one another mostly belong to different columns; `None`, and nothing is changed, where more than one dot group in `share`
+/// has one.
 pub(crate) fn cut(panel: &mut [u32], columns: usize, share: usize) -> Option<Vec<[u32; 2]>> {
-    assert!(columns <= 1 << 8 && panel.len() < columns << 24);
+    assert!(columns <= GOES_ON as usize && panel.len() < columns << 24);
     let mut rests = Vec::new();
     for (depth, line) in panel.chunks_exact(columns).enumerate() {
         for (column, &group) in line.iter().enumerate() {
@@ -45,7 +65,41 @@ pub(crate) fn cut(panel: &mut [u32], columns: usize, share: usize) -> Option<Vec
         let (all, rest) = (group.to_le_bytes(), rest.group.to_le_bytes());
         *group = u32::from_le_bytes([0, 1, 2, 3].map(|i| all[i].wrapping_sub(rest[i])));
     }
-    Some(rests)
+    Some(in_chunks(rests, columns))
+}
+
+/// Rests in the order of lines, as chunks.
+fn in_chunks(rests: Vec<[u32; 2]>, columns: usize) -> Vec<[u32; 2]> {
+    // Of each column: the totals of the chunk that is being filled, of either sign for each pair, and all chunks.
+    let mut all = vec![([[0; 2]; 2], Vec::<Vec<[u32; 2]>>::new()); columns];
+    for all_of_it in rests {
+        let Rest { column, group, .. } = Rest::of(all_of_it);
+        let (totals, chunks) = &mut all[column];
+        let bytes = group.to_le_bytes().map(|byte| i32::from(byte as i8));
+        let mut sums = *totals;
+        for (sums, pair) in sums.iter_mut().zip(bytes.as_chunks::<2>().0) {
+            pair.iter().for_each(|&byte| sums[usize::from(byte < 0)] += byte);
+        }
+        let fits = sums.iter().all(|&[above, below]| above <= 128 && below >= -128);
+        match chunks.last_mut().filter(|chunk| fits && chunk.len() < CHUNK) {
+            Some(chunk) => {
+                if let Some([place, _]) = chunk.last_mut() {
+                    *place |= GOES_ON;
+                }
+                chunk.push(all_of_it);
+                *totals = sums;
+            }
+            None => {
+                for (total, pair) in totals.iter_mut().zip(bytes.as_chunks::<2>().0) {
+                    *total = [pair.iter().map(|x| *x.max(&0)).sum(), pair.iter().map(|x| *x.min(&0)).sum()];
+                }
+                chunks.push(vec![all_of_it]);
+            }
+        }
+    }
+    let most = all.iter().map(|(_, chunks)| chunks.len()).max().unwrap_or(0);
+    let chunks = (0..most).flat_map(|i| all.iter().filter_map(move |(_, chunks)| chunks.get(i)));
+    chunks.flatten().copied().collect()
 }
 
 /// What has to be cut off a dot group: something of the larger byte of each pair.
@@ -115,6 +169,30 @@ mod tests {
                 let rests = cut(&mut panel, COLUMNS, 4);
                 assert_eq!(rests.is_some(), is_cut, "{share}");
                 let sums = rests.iter().flatten().map(|&rest| Rest::of(rest));
+                for chunk in Chunks(rests.as_deref().unwrap_or_default()) {
+                    let each = chunk.iter().map(|&rest| Rest::of(rest));
+                    assert!(
+                        chunk.len() <= CHUNK
+                            && each.clone().all(
+                                |rest| rest.column == each.clone().next().map_or(0, |first| first.column)
+                            )
+                    );
+                    for half in [0, 2] {
+                        let bytes = each.clone().flat_map(|rest| {
+                            rest.group
+                                .to_le_bytes()
+                                .into_iter()
+                                .skip(half)
+                                .take(2)
+                                .map(|byte| i32::from(byte as i8))
+                                .collect::<Vec<_>>()
+                        });
+                        let (above, below) = bytes.fold((0, 0), |(a, b), x| (a + x.max(0), b + x.min(0)));
+                        assert!(above <= 128 && below >= -128, "{chunk:?}");
+                    }
+                }
+                let parts: Vec<_> = Chunks(rests.as_deref().unwrap_or_default()).flatten().copied().collect();
+                assert_eq!(parts, rests.clone().unwrap_or_default());
                 for group in panel.iter().filter(|_| is_cut) {
                     let bytes = group.to_le_bytes().map(|byte| i32::from(byte as i8));
                     for pair in bytes.chunks(2) {

@@ -16,6 +16,8 @@ pub(crate) struct Tile {
     pub(crate) pitch: usize,
     /// Dot groups of a row (widened on both sides: pairs).
     pub(crate) depth: usize,
+    /// Whether sums are added to what is there.
+    pub(crate) adds: bool,
 }
 
 /// Columns that four rows take as long for alone as in a vector with empty lanes, at least.
@@ -107,40 +109,6 @@ impl Tile {
             }
         }
     }
-
-    /// Adds the products of rests, which are signed and on the left, to `width` columns: their columns are rows of sums.
-    ///
-    /// # Safety
-    /// As of `compute`; rests belong to the operands.
-    pub(crate) unsafe fn add_rests(self, width: usize, rests: &[[u32; 2]]) {
-        // SAFETY: as the caller promises; the processor has the instructions.
-        unsafe {
-            match crate::isa::has_avx512() {
-                true => x86::rests_avx512(self, width, rests),
-                false => x86::rests_avx2(self, width, rests),
-            }
-        }
-    }
-
-    /// Adds the products of rests, which are signed and on the right, to `rows` rows.
-    ///
-    /// # Safety
-    /// As of `compute`; rests belong to the operands.
-    pub(crate) unsafe fn add_rests_to_rows(self, rows: usize, rests: &[[u32; 2]]) {
-        let mut row = 0;
-        while row < rows {
-            // SAFETY: as the caller promises: there are so many rows; the processor has the instructions.
-            unsafe {
-                let (left, out) = (self.left.add(row * self.row), self.out.add(row * self.columns));
-                let tile = Tile { left, out, ..self };
-                row += match rows - row {
-                    4.. => x86::rests_of_rows::<4>(tile, rests),
-                    2.. => x86::rests_of_rows::<2>(tile, rests),
-                    _ => x86::rests_of_rows::<1>(tile, rests),
-                };
-            }
-        }
-    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -159,21 +127,12 @@ impl Tile {
     pub(crate) unsafe fn compute_wide<const R: usize>(self, width: usize, panel: usize) {
         crate::gemm::missing((self, width, panel))
     }
-
-    pub(crate) unsafe fn add_rests(self, width: usize, rests: &[[u32; 2]]) {
-        crate::gemm::missing((self, width, rests))
-    }
-
-    pub(crate) unsafe fn add_rests_to_rows(self, rows: usize, rests: &[[u32; 2]]) {
-        crate::gemm::missing((self, rows, rests))
-    }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::super::rests::Rest;
     use super::Tile;
     use crate::isa::prefetches_single_row;
 
@@ -181,7 +140,7 @@ mod x86 {
     /// the sums.
     macro_rules! tiles {
         (
-            $name:ident, $wide:ident, $rests:ident, $features:literal, $lanes:literal: $zero:ident, $load:ident,
+            $name:ident, $wide:ident, $features:literal, $lanes:literal: $zero:ident, $load:ident,
             $store:ident, $all:ident, $all16:ident, $add:ident, $pairs:ident, $bytes:ident, $left:ident, $right:ident
         ) => {
             /// Computes so many tiles side by side; calls would cost where rows are short. Tells how many columns these are.
@@ -199,13 +158,20 @@ mod x86 {
                 tile: Tile,
                 count: usize,
             ) -> usize {
-                let Tile { columns, row, step, pitch, depth, .. } = tile;
+                let Tile { columns, row, step, pitch, depth, adds, .. } = tile;
                 for i in 0..count {
                     let at = i * V * $lanes;
                     let Tile { out, mut left, mut right, .. } = tile.at(at, at);
                     // SAFETY: as the caller promises.
                     unsafe {
                         let mut sums = [[$zero(); V]; R];
+                        if adds {
+                            for (r, sums) in sums.iter_mut().enumerate() {
+                                for (v, sum) in sums.iter_mut().enumerate() {
+                                    *sum = $load(out.add(r * columns + v * $lanes).cast());
+                                }
+                            }
+                        }
                         let ones = $all16(1);
                         // A row alone is bound by reading: what lies ahead of the whole line of a panel.
                         let ahead = if R == 1 && SIGNED && prefetches_single_row() { 512 } else { 0 };
@@ -260,10 +226,17 @@ mod x86 {
             #[target_feature(enable = $features)]
             #[inline(never)]
             pub(super) unsafe fn $wide<const R: usize, const V: usize>(tile: Tile) {
-                let Tile { out, columns, mut left, row, step, mut right, pitch, depth } = tile;
+                let Tile { out, columns, mut left, row, step, mut right, pitch, depth, adds } = tile;
                 // SAFETY: as the caller promises.
                 unsafe {
                     let mut sums = [[$zero(); V]; R];
+                    if adds {
+                        for (r, sums) in sums.iter_mut().enumerate() {
+                            for (v, sum) in sums.iter_mut().enumerate() {
+                                *sum = $load(out.add(r * columns + v * $lanes).cast());
+                            }
+                        }
+                    }
                     for _ in 0..depth {
                         let mut x = [$zero(); V];
                         for (v, x) in x.iter_mut().enumerate() {
@@ -285,39 +258,15 @@ mod x86 {
                     }
                 }
             }
-
-            /// Adds rests on the left to whole vectors of sums.
-            ///
-            /// # Safety
-            /// The processor has these instructions; operands, sums and rests are valid.
-            #[target_feature(enable = $features)]
-            #[inline(never)]
-            pub(super) unsafe fn $rests(tile: Tile, width: usize, rests: &[[u32; 2]]) {
-                let ones = $all16(1);
-                for &rest in rests {
-                    let Rest { depth, column, group } = Rest::of(rest);
-                    let weight = $all(group as i32);
-                    // SAFETY: as the caller promises.
-                    unsafe {
-                        let (x, sums) =
-                            (tile.right.add(depth * tile.pitch), tile.out.add(column * tile.columns));
-                        for at in (0..width).step_by($lanes) {
-                            let sum = $load(sums.add(at).cast());
-                            let products = $pairs($bytes($load(x.add(at).cast()), weight), ones);
-                            $store(sums.add(at).cast(), $add(sum, products));
-                        }
-                    }
-                }
-            }
         };
     }
     tiles!(
-        avx2, wide_avx2, rests_avx2, "avx2,fma", 8: _mm256_setzero_si256, _mm256_loadu_si256, _mm256_storeu_si256,
+        avx2, wide_avx2, "avx2,fma", 8: _mm256_setzero_si256, _mm256_loadu_si256, _mm256_storeu_si256,
         _mm256_set1_epi32, _mm256_set1_epi16, _mm256_add_epi32, _mm256_madd_epi16, _mm256_maddubs_epi16,
         _mm256_slli_epi16, _mm256_srai_epi16
     );
     tiles!(
-        avx512, wide_avx512, rests_avx512, "avx512f,avx512bw,avx512dq,avx512vl", 16: _mm512_setzero_si512,
+        avx512, wide_avx512, "avx512f,avx512bw,avx512dq,avx512vl", 16: _mm512_setzero_si512,
         _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32, _mm512_set1_epi16, _mm512_add_epi32,
         _mm512_madd_epi16, _mm512_maddubs_epi16, _mm512_slli_epi16, _mm512_srai_epi16
     );
@@ -328,7 +277,7 @@ mod x86 {
     /// The processor has these instructions; operands and sums are valid, left words of a depth side by side.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn column<const CUT: bool>(tile: Tile) {
-        let Tile { out, columns, mut left, row: _, step, mut right, pitch, depth } = tile;
+        let Tile { out, columns, mut left, row: _, step, mut right, pitch, depth, adds } = tile;
         let (ones, low) = (_mm_set1_epi16(1), _mm_set1_epi16(0xff));
         let mut sums = [_mm_setzero_si128(); 2];
         for _ in 0..depth {
@@ -344,37 +293,15 @@ mod x86 {
             }
             (left, right) = (left.wrapping_add(step), right.wrapping_add(pitch));
         }
-        let mut numbers = [0; 4];
+        let mut numbers = [0i32; 4];
         // SAFETY: the array is a vector; there are four rows of sums.
         unsafe {
             _mm_storeu_si128(numbers.as_mut_ptr().cast(), _mm_add_epi32(sums[0], sums[1]));
             for (row, number) in numbers.into_iter().enumerate() {
-                *out.add(row * columns) = number;
+                let sum = out.add(row * columns);
+                *sum = if adds { number.wrapping_add(*sum) } else { number };
             }
         }
-    }
-
-    /// # Safety
-    /// The processor has these instructions; operands of `R` rows, sums and rests are valid. Groups of a row of the left operand
-    /// follow one another: a step for each would be a multiplication for each.
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn rests_of_rows<const R: usize>(tile: Tile, rests: &[[u32; 2]]) -> usize {
-        debug_assert_eq!(tile.step, 1, "groups of a row follow one another");
-        let ones = _mm_set1_epi16(1);
-        for &rest in rests {
-            let Rest { depth, column, group } = Rest::of(rest);
-            let weight = _mm_cvtsi32_si128(group as i32);
-            for row in 0..R {
-                // SAFETY: as the caller promises.
-                unsafe {
-                    let x = _mm_cvtsi32_si128(*tile.left.add(row * tile.row + depth) as i32);
-                    let products = _mm_madd_epi16(_mm_maddubs_epi16(x, weight), ones);
-                    let sum = tile.out.add(row * tile.columns + column);
-                    *sum = (*sum).wrapping_add(_mm_cvtsi128_si32(products));
-                }
-            }
-        }
-        R
     }
 }
 

@@ -72,7 +72,8 @@ impl Job<'_> {
     ) {
         let (&PairRows { groups, m, depth, .. }, pool) = (self.rows, cx.pool);
         let &Plan { table, dot_groups, in_place, .. } = &self.plan;
-        if let (Some(rows), Some(tiling)) = (&self.rows.winograd, &self.plan.tiling) {
+        let tiling = self.plan.tiling.as_ref();
+        if let Some((rows, tiling)) = tiling.and_then(|tiling| Some((self.rows.winograd(tiling)?, tiling))) {
             let planes = (planes, u32::from_le_bytes([self.zero; 4]));
             return rows.multiply(pool, tiling, planes, shared, &|row, columns, sums, first| {
                 (to.write)(row, columns, sums, first.wrapping_add(self.first[row]));
@@ -177,6 +178,7 @@ impl Job<'_> {
                     right: right.as_ptr(),
                     pitch,
                     depth,
+                    adds: false,
                 };
                 let rests = self.rows.rests.of(number);
                 // SAFETY: a weight is packed where there are the instructions; all lies inside by the assertion.
@@ -233,6 +235,7 @@ impl Job<'_> {
                 right: right.as_ptr(),
                 pitch,
                 depth,
+                adds: false,
             };
             if with_totals {
                 assert!(self.rows.ones.len() >= depth && totals.len() >= width);

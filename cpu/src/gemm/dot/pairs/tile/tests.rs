@@ -1,5 +1,5 @@
 use super::super::tests::groups;
-use super::super::{cut, widen};
+use super::super::widen;
 use super::*;
 
 fn dot(unsigned: u32, signed: u32) -> i32 {
@@ -48,10 +48,26 @@ fn tiles_are_exact() {
                 let mut sums = vec![0; R * 72];
                 let (row, out) = (step * depth, sums.as_mut_ptr());
                 let (left_at, right_at) = (words.as_ptr(), right.as_ptr());
-                let tile = Tile { out, columns: 72, left: left_at, row, step, right: right_at, pitch, depth };
+                let tile = Tile {
+                    out,
+                    columns: 72,
+                    left: left_at,
+                    row,
+                    step,
+                    right: right_at,
+                    pitch,
+                    depth,
+                    adds: false,
+                };
                 // SAFETY: operands and sums have room for 64 columns; the processor has what the tiles ask for.
                 let width = unsafe { compute(tile, count) };
                 assert_eq!(width, count * columns);
+                let once = sums.clone();
+                let tile = Tile { out: sums.as_mut_ptr(), adds: true, ..tile };
+                // SAFETY: as above.
+                unsafe { compute(tile, count) };
+                assert!(once.iter().zip(&sums).all(|(x, &y)| x.wrapping_mul(2) == y), "{R} × {width}");
+                sums = once;
                 for (r, sums) in sums.chunks(72).enumerate() {
                     for (j, &sum) in sums[..width].iter().enumerate() {
                         let want: i32 = (0..depth)
@@ -95,8 +111,17 @@ fn columns_of_four_rows_are_exact() {
         for left in [&plain, &cut] {
             let mut sums = [0; 4 * 5];
             let (out, left_at, right_at) = (sums.as_mut_ptr(), left.as_ptr(), right.as_ptr());
-            let tile =
-                Tile { out, columns: 5, left: left_at, row: 1, step, right: right_at, pitch: 7, depth };
+            let tile = Tile {
+                out,
+                columns: 5,
+                left: left_at,
+                row: 1,
+                step,
+                right: right_at,
+                pitch: 7,
+                depth,
+                adds: false,
+            };
             // SAFETY: operands and sums have room for three columns; the processor has the instructions.
             unsafe {
                 match std::ptr::eq(left, &plain) {
@@ -146,6 +171,7 @@ fn tiles_of_pairs_are_exact() {
                     right: right_at,
                     pitch: 37,
                     depth,
+                    adds: false,
                 });
             }
             for (r, sums) in sums.chunks(40).enumerate() {
@@ -154,54 +180,6 @@ fn tiles_of_pairs_are_exact() {
                     assert_eq!(sum, each.fold(0, i32::wrapping_add), "{rows} × {width} × {depth}: {r} {j}");
                 }
             }
-        }
-    }
-}
-
-/// What was cut off comes back.
-#[test]
-fn rests_are_added() {
-    let (depth, columns) = (9, 5);
-    let before = groups(depth * columns, 5, 200);
-    let mut panel = before.clone();
-    let rests = cut(&mut panel, columns, 4).unwrap_or_default();
-    assert!(rests.len() > 2);
-    let other = groups(depth * 40, 6, 300);
-    type Add = unsafe fn(Tile, usize, &[[u32; 2]]);
-    let mut each: Vec<Add> = Vec::new();
-    if has_avx2() {
-        each.push(x86::rests_avx2);
-    }
-    if has_avx512() {
-        each.push(x86::rests_avx512);
-    }
-    let difference =
-        |p: usize, c: usize, x: u32| dot(x, before[p * columns + c]) - dot(x, panel[p * columns + c]);
-    for add in each {
-        let mut sums = vec![3; columns * 48];
-        let (out, right) = (sums.as_mut_ptr(), other.as_ptr());
-        let (left, row, step, pitch) = (panel.as_ptr(), 1, columns, 40);
-        // SAFETY: operands and sums have room for 32 columns; the processor has what the function asks for.
-        unsafe { add(Tile { out, columns: 48, left, row, step, right, pitch, depth }, 32, &rests) };
-        for (at, &sum) in sums.iter().enumerate() {
-            let each = (0..depth).map(|p| difference(p, at / 48, other[p * 40 + at % 48 % 32]));
-            let rest = if at % 48 < 32 { each.sum() } else { 0 };
-            assert_eq!(sum, 3 + rest, "{at}");
-        }
-    }
-    if has_avx2() {
-        // Four, two and one.
-        let mut sums = vec![3; 7 * 48];
-        let (out, left, right) = (sums.as_mut_ptr(), other.as_ptr(), panel.as_ptr());
-        let (row, step, pitch) = (depth, 1, columns);
-        // SAFETY: as above.
-        unsafe {
-            Tile { out, columns: 48, left, row, step, right, pitch, depth }.add_rests_to_rows(7, &rests)
-        };
-        for (at, &sum) in sums.iter().enumerate() {
-            let each = (0..depth).map(|p| (p, other[at / 48 * depth + p]));
-            let rest = if at % 48 < columns { each.map(|(p, x)| difference(p, at % 48, x)).sum() } else { 0 };
-            assert_eq!(sum, 3 + rest, "{at}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Convolutions with kernels of 3 × 3 and stride 1 by Winograd's minimal filtering, exactly: for 2 × 2 outputs of a channel
-//! 16 multiplications instead of 36. Source: see `conv::winograd`.
+//! 16 multiplications instead of 36, for 4 × 4 outputs 36 instead of 144. Source: see `conv::winograd`.
 //!
-//! Transformed bytes (up to 4 · 255) and weights (times four, up to 9 · 128) are integers of 16 bits, and products are summed
-//! as pairs. Sums of transformed numbers wrap; four times an output fits into 32 bits, so that it is right in the end.
+//! Transformed bytes (up to 4 · 255; of 4 × 4 outputs 80 · 255) and weights (times four, up to 9 · 128; 49 · 128) are integers of 16
+//! bits, and products are summed as pairs. Sums of transformed numbers wrap; four times (64 times) an output fits into 32 bits,
+//! so that it is right in the end.
 
+mod larger;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -20,12 +22,15 @@ use crate::loops::scratch::with_scratch;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
 
-/// Elements of a transformed tile.
-const ELEMENTS: usize = 16;
+/// Elements of a transformed tile at most.
+const MOST: usize = 36;
+/// Input channels up to which tiles have 4 × 4 outputs: with more, images are mostly too small for weights of eight times the
+/// memory.
+const LARGER: usize = 256;
 /// Input and output channels from which on transforms take less time than products save, and input channels of which four
 /// times the sums still fit.
 const CHANNELS: Range<usize> = 32..1025;
-/// Tiles from which on vectors are filled well enough.
+/// Tiles of 2 × 2 outputs from which on vectors are filled well enough.
 const FEWEST: usize = 12;
 /// Words of transformed tiles that stay in a processor's own cache while strips go by.
 const CACHED: usize = 112 * 1024;
@@ -36,12 +41,20 @@ const GRAIN: usize = 1 << 19;
 /// Words of transformed tiles that take about as long.
 const TRANSFORMED: usize = 1 << 14;
 
-/// A transformed weight: strips of `[ELEMENTS, pairs, ROWS]` pairs of 16 bits.
+/// A transformed weight: strips of `[elements, pairs, ROWS]` pairs of 16 bits.
 pub(super) struct WinogradRows {
     words: Weights<u32>,
+    pub(super) shape: TileShape,
     rows: usize,
+}
+
+/// What a transformed tile is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct TileShape {
+    /// Rows and columns of its outputs: 2 or 4.
+    pub(super) size: usize,
     /// Pairs of channels: the two of each dot group, as `pairs::widen` makes them.
-    pairs: usize,
+    pub(super) pairs: usize,
 }
 
 /// What depends on shapes.
@@ -51,26 +64,59 @@ pub(super) struct Tiling {
     output: [usize; 2],
     image: [usize; 2],
     pads: [usize; 2],
+    /// Rows and columns of a tile's outputs.
+    pub(super) size: usize,
     /// Words where all threads transform some channels of the whole image, which are then multiplied by parts of the weight;
     /// none where each transforms and multiplies lines of tiles.
     shared: Option<usize>,
 }
 
+impl TileShape {
+    /// Elements of a transformed tile.
+    fn elements(&self) -> usize {
+        (self.size + 2) * (self.size + 2)
+    }
+
+    /// Words of a line of so many transformed tiles.
+    fn of_line(&self, across: usize) -> usize {
+        self.elements() * self.pairs * across
+    }
+
+    /// Words of so many transformed tiles, in panels.
+    fn of_tiles(&self, count: usize) -> usize {
+        self.elements() * self.pairs * count.next_multiple_of(pairs::WIDTH)
+    }
+}
+
 impl Tiling {
     /// `None` where other ways are as fast.
-    pub(super) fn new(g: &Geometry, rows: &WinogradRows, threads: usize) -> Option<Self> {
+    pub(super) fn new(g: &Geometry, shape: TileShape, threads: usize) -> Option<Self> {
         let two = |list: &[usize]| Some([*list.first()?, *list.get(1)?]);
         let (output, image, pads) = (two(&g.output)?, two(&g.input)?, two(&g.pads_begin)?);
-        let tiles = output.map(|n| n.div_ceil(2));
-        // More than three of four outputs of the tiles are there, and a line of tiles fits.
-        let used = 4 * output[0] * output[1] > 12 * tiles[0] * tiles[1];
-        let fits = rows.of_line(tiles[1]) <= CACHED;
-        let pays_off = tiles[0] * tiles[1] >= FEWEST && used && fits && !image.contains(&0);
+        let size = shape.size;
+        let tiles = output.map(|n| n.div_ceil(size));
+        let (count, outputs) = (tiles[0] * tiles[1], output[0] * output[1]);
+        let vectors = |count: usize| count.div_ceil(transform::LANES);
+        let smaller = output[0].div_ceil(2) * output[1].div_ceil(2);
+        let saves = match size {
+            // An output takes as long as 9 multiplications of bytes, which are faster than those of 16 bits, and transforms;
+            // vectors of smaller tiles may be fuller.
+            4 => {
+                let multiplications = 36 * vectors(count);
+                multiplications < 16 * vectors(smaller)
+                    && 2 * transform::LANES * multiplications < 13 * outputs
+            }
+            // More than three of four outputs of the tiles are there.
+            _ => count >= FEWEST && outputs > 3 * count,
+        };
+        // A line of tiles fits: of either size for images up to the same width.
+        let fits = shape.of_line(tiles[1]) <= if size == 4 { CACHED / 8 * 9 } else { CACHED };
+        let pays_off = saves && fits && !image.contains(&0);
         // With fewer lines than threads the image may be larger than one of them keeps in its cache, within bounds.
-        let whole = rows.of_line(tiles[1]) * tiles[0];
+        let whole = shape.of_line(tiles[1]) * tiles[0];
         let is_shared = whole <= CACHED || tiles[0] < threads && whole <= 4 * CACHED;
-        let shared = is_shared.then(|| rows.of_tiles(tiles[0] * tiles[1]));
-        pays_off.then_some(Tiling { tiles, output, image, pads, shared })
+        let shared = is_shared.then(|| shape.of_tiles(tiles[0] * tiles[1]));
+        pays_off.then_some(Tiling { tiles, output, image, pads, size, shared })
     }
 
     /// Words of scratch that threads share.
@@ -90,23 +136,45 @@ impl WinogradRows {
         if !CHANNELS.contains(&channels) || m < CHANNELS.start {
             return None;
         }
-        let pairs = 2 * channels.div_ceil(4);
-        let size = ELEMENTS * pairs * ROWS;
-        let words = packing.filled(m.div_ceil(ROWS) * size, |words| {
-            split_mut(packing.pool, words, size, (1 << 14) / size + 1, |range, out| {
-                for (strip, out) in range.zip(out.chunks_exact_mut(size)) {
+        // Sums of 4 × 4 outputs are right within 26 bits.
+        let fits = |row: &[u8]| {
+            let bytes = row.iter().map(|&byte| i64::from((byte ^ flip) as i8));
+            let [above, below] = bytes.fold([0, 0], |[a, b], x| [a + x.max(0), b - x.min(0)]);
+            255 * above.max(below) < 1 << 25
+        };
+        let large = channels <= LARGER && weight.chunks_exact(channels * 9).all(fits);
+        Some(Self::with_size(weight, flip, [m, channels], if large { 4 } else { 2 }, packing))
+    }
+
+    /// For tiles of so many rows and columns of outputs.
+    pub(super) fn with_size(
+        weight: &[u8],
+        flip: u8,
+        [m, channels]: [usize; 2],
+        size: usize,
+        packing: Packing<'_>,
+    ) -> Self {
+        let (pairs, large) = (2 * channels.div_ceil(4), size == 4);
+        let elements = (size + 2) * (size + 2);
+        let len = elements * pairs * ROWS;
+        let words = packing.filled(m.div_ceil(ROWS) * len, |words| {
+            split_mut(packing.pool, words, len, (1 << 14) / len + 1, |range, out| {
+                for (strip, out) in range.zip(out.chunks_exact_mut(len)) {
                     let kernels =
                         |row: usize| weight[row * channels * 9..][..channels * 9].as_chunks::<9>().0;
                     for pair in 0..pairs {
-                        let mut words = [[0; ROWS]; ELEMENTS];
+                        let mut words = [[0; ROWS]; MOST];
                         for (row, r) in (strip * ROWS..m).zip(0..ROWS) {
                             for half in 0..2 {
                                 let Some(kernel) = kernels(row).get(pair / 2 * 4 + half * 2 + pair % 2)
                                 else {
                                     continue;
                                 };
-                                let elements =
-                                    transform_kernel(kernel.map(|byte| i16::from((byte ^ flip) as i8)));
+                                let kernel = kernel.map(|byte| i16::from((byte ^ flip) as i8));
+                                let elements = match large {
+                                    true => transform_kernel(kernel, larger_line),
+                                    false => transform_kernel(kernel, line),
+                                };
                                 for (words, x) in words.iter_mut().zip(elements) {
                                     words[r] |= u32::from(x as u16) << (half * 16);
                                 }
@@ -119,7 +187,7 @@ impl WinogradRows {
                 }
             });
         });
-        Some(WinogradRows { words, rows: m, pairs })
+        WinogradRows { words, shape: TileShape { size, pairs }, rows: m }
     }
 
     /// Gives the sums of an image, in planes of dot groups, to `write`; `border` is what lies around it. `shared` has
@@ -133,10 +201,10 @@ impl WinogradRows {
         write: &Write<'_>,
     ) {
         let ([lines, across], strips, threads) = (tiling.tiles, self.rows.div_ceil(ROWS), pool.threads());
-        let of_line = self.of_line(across);
+        let of_line = self.shape.of_line(across);
         if let Some(words) = tiling.shared {
             let transformed = Parts::new(&mut shared[..words]);
-            let quads = self.pairs / 2;
+            let quads = self.shape.pairs / 2;
             pool.split(quads, (TRANSFORMED * quads).div_ceil(words), |quads| {
                 self.transform(tiling, (planes, border), 0..lines, quads, &transformed);
             });
@@ -151,7 +219,7 @@ impl WinogradRows {
             });
         }
         let least = (GRAIN / 4).div_ceil(of_line * 2 * self.rows);
-        let shares = Shares::new(lines, threads, CACHED / of_line, least);
+        let shares = Shares::new(lines, threads, (CACHED / of_line).max(1), least);
         // With more threads than lines several transform a line, and each multiplies it by a part of the weight.
         let sharing = (threads / lines).clamp(1, strips);
         pool.for_each(shares.runs() * sharing, &|i| {
@@ -159,9 +227,9 @@ impl WinogradRows {
             if lines.is_empty() || pool.cancelled() {
                 return;
             }
-            with_scratch([self.of_tiles(lines.len() * across)], |[transformed]: [&mut [u32]; 1]| {
+            with_scratch([self.shape.of_tiles(lines.len() * across)], |[transformed]: [&mut [u32]; 1]| {
                 let parts = Parts::new(transformed);
-                self.transform(tiling, (planes, border), lines.clone(), 0..self.pairs / 2, &parts);
+                self.transform(tiling, (planes, border), lines.clone(), 0..self.shape.pairs / 2, &parts);
                 self.products(
                     tiling,
                     transformed,
@@ -173,17 +241,7 @@ impl WinogradRows {
         });
     }
 
-    /// Words of a line of so many transformed tiles.
-    fn of_line(&self, across: usize) -> usize {
-        ELEMENTS * self.pairs * across
-    }
-
-    /// Words of so many transformed tiles, in panels.
-    fn of_tiles(&self, count: usize) -> usize {
-        ELEMENTS * self.pairs * count.next_multiple_of(pairs::WIDTH)
-    }
-
-    /// Transforms some lines of tiles of some dot groups of channels, to panels of `[ELEMENTS, panels, pairs, WIDTH]`.
+    /// Transforms some lines of tiles of some dot groups of channels, to panels of `[elements, panels, pairs, WIDTH]`.
     fn transform(
         &self,
         tiling: &Tiling,
@@ -192,24 +250,28 @@ impl WinogradRows {
         quads: Range<usize>,
         transformed: &Parts<'_, u32>,
     ) {
-        let across = tiling.tiles[1];
+        let (across, size, elements) = (tiling.tiles[1], self.shape.size, self.shape.elements());
         let panels = (lines.len() * across).div_ceil(pairs::WIDTH);
         // Vectors may begin at the last tile.
         let pitch = panels * pairs::WIDTH + transform::LANES;
-        let panel = self.pairs * pairs::WIDTH;
+        let panel = self.shape.pairs * pairs::WIDTH;
         let plane = tiling.image[0] * tiling.image[1];
-        let lengths = [4 * transform::line_len(across), 2 * ELEMENTS * pitch];
+        let lengths = [(size + 2) * transform::line_len(across, size), 2 * elements * pitch];
         with_scratch(lengths, |[rows, linear]: [&mut [u32]; 2]| {
             for quad in quads {
                 let image = &planes[quad * plane..][..plane];
                 for line in lines.clone() {
                     tiling.read(image, line, border, rows);
-                    transform::inputs(rows, across, &mut linear[(line - lines.start) * across..], pitch);
+                    let linear = &mut linear[(line - lines.start) * across..];
+                    match size {
+                        4 => larger::inputs(rows, across, linear, pitch),
+                        _ => transform::inputs(rows, across, linear, pitch),
+                    }
                 }
-                for (i, elements) in linear.chunks_exact(pitch).enumerate() {
-                    let (half, element) = (i / ELEMENTS, i % ELEMENTS);
+                for (i, words) in linear.chunks_exact(pitch).enumerate() {
+                    let (half, element) = (i / elements, i % elements);
                     let first = element * panels * panel + (2 * quad + half) * pairs::WIDTH;
-                    for (i, words) in elements.chunks_exact(pairs::WIDTH).enumerate() {
+                    for (i, words) in words.chunks_exact(pairs::WIDTH).enumerate() {
                         let at = first + i * panel;
                         // SAFETY: each line of a panel is of one pair, and each pair is transformed once.
                         unsafe { transformed.get(at..at + pairs::WIDTH) }.copy_from_slice(words);
@@ -228,21 +290,22 @@ impl WinogradRows {
         strips: Range<usize>,
         write: &Write<'_>,
     ) {
-        let (pairs, across, output) = (self.pairs, tiling.tiles[1], tiling.output);
+        let (pairs, across, output) = (self.shape.pairs, tiling.tiles[1], tiling.output);
+        let (size, elements) = (self.shape.size, self.shape.elements());
         let count = lines.len() * across;
         let panels = count.div_ceil(pairs::WIDTH);
         let pitch = panels * pairs::WIDTH + transform::LANES;
         let panel = pairs * pairs::WIDTH;
-        let of_strip = ELEMENTS * ROWS * pitch;
-        let positions = 2 * lines.start * output[1]..(2 * lines.end).min(output[0]) * output[1];
+        let of_strip = elements * ROWS * pitch;
+        let positions = size * lines.start * output[1]..(size * lines.end).min(output[0]) * output[1];
         with_scratch([TOGETHER * of_strip, positions.len()], |[sums, outputs]: [&mut [i32]; 2]| {
             for first in strips.clone().step_by(TOGETHER) {
                 let strips = first..(first + TOGETHER).min(strips.end);
-                for i in 0..ELEMENTS * panels {
+                for i in 0..elements * panels {
                     let (element, at) = (i / panels, i % panels * pairs::WIDTH);
                     let right = &transformed[i * panel..][..panel];
                     for strip in strips.clone() {
-                        let left = &self.words[(strip * ELEMENTS + element) * pairs * ROWS..][..pairs * ROWS];
+                        let left = &self.words[(strip * elements + element) * pairs * ROWS..][..pairs * ROWS];
                         let sums = &mut sums[(strip - first) * of_strip + element * ROWS * pitch + at..];
                         assert!(sums.len() >= (ROWS - 1) * pitch + pairs::WIDTH);
                         let tile = Tile {
@@ -254,6 +317,7 @@ impl WinogradRows {
                             right: right.as_ptr(),
                             pitch: pairs::WIDTH,
                             depth: pairs,
+                            adds: false,
                         };
                         // SAFETY: a weight is packed where there are the instructions; both operands have `pairs` lines,
                         // and there is room for sums by the assertion.
@@ -264,8 +328,11 @@ impl WinogradRows {
                     let sums = &sums[(row / ROWS - first) * of_strip + row % ROWS * pitch..];
                     for line in lines.clone() {
                         let at = (line - lines.start) * across;
-                        let to = &mut outputs[2 * (line - lines.start) * output[1]..];
-                        transform::outputs(&sums[at..], ROWS * pitch, across, output[1], to);
+                        let to = &mut outputs[size * (line - lines.start) * output[1]..];
+                        match size {
+                            4 => larger::outputs(&sums[at..], ROWS * pitch, across, output[1], to),
+                            _ => transform::outputs(&sums[at..], ROWS * pitch, across, output[1], to),
+                        }
                     }
                     write(row, positions.clone(), outputs, 0);
                 }
@@ -275,12 +342,12 @@ impl WinogradRows {
 }
 
 impl Tiling {
-    /// Four lines of dot groups that a line of tiles reads, with what is around the image.
+    /// The lines of dot groups that a line of tiles reads, with what is around the image.
     fn read(&self, image: &[u32], line: usize, border: u32, out: &mut [u32]) {
         let ([height, across], [above, before]) = (self.image, self.pads);
-        let width = out.len() / 4;
+        let width = out.len() / (self.size + 2);
         for (i, out) in out.chunks_exact_mut(width).enumerate() {
-            let Some(from) = (2 * line + i).checked_sub(above).filter(|&row| row < height) else {
+            let Some(from) = (self.size * line + i).checked_sub(above).filter(|&row| row < height) else {
                 out.fill(border);
                 continue;
             };
@@ -294,13 +361,22 @@ impl Tiling {
     }
 }
 
-/// Four times `G · kernel · Gᵀ`.
-fn transform_kernel(kernel: [i16; 9]) -> [i16; ELEMENTS] {
-    let line = |[a, b, c]: [i16; 3]| [2 * a, a + b + c, a - b + c, 2 * c];
+/// `L · kernel · Lᵀ`, where `line` multiplies by `L`.
+fn transform_kernel<const N: usize>(kernel: [i16; 9], line: fn([i16; 3]) -> [i16; N]) -> [i16; MOST] {
     let columns = [0, 1, 2].map(|j| line([kernel[j], kernel[3 + j], kernel[6 + j]]));
-    let mut out = [0; ELEMENTS];
-    for (i, out) in out.chunks_exact_mut(4).enumerate() {
+    let mut out = [0; MOST];
+    for (i, out) in out.chunks_exact_mut(N).enumerate().take(N) {
         out.copy_from_slice(&line([0, 1, 2].map(|j: usize| columns[j][i])));
     }
     out
+}
+
+/// Twice `G` of 2 × 2 outputs.
+fn line([a, b, c]: [i16; 3]) -> [i16; 4] {
+    [2 * a, a + b + c, a - b + c, 2 * c]
+}
+
+/// `G` of 4 × 4 outputs without its factors, which `larger::outputs` makes up for.
+fn larger_line([a, b, c]: [i16; 3]) -> [i16; 6] {
+    [a, a + b + c, a - b + c, a + 2 * b + 4 * c, a - 2 * b + 4 * c, c]
 }

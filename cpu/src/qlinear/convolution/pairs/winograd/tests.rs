@@ -42,12 +42,16 @@ fn sums_are_exact() {
                 u32::from_le_bytes([0, 1, 2, 3].map(|j| image(channel(j), y, x)))
             })
             .collect();
-        for flip in [0, 128] {
+        for (flip, size) in [(0, 2), (128, 4)] {
             let pool = Pool::new(threads);
-            let rows = WinogradRows::new(&weight, flip, [m, channels], (&pool).into()).unwrap();
+            let rows = WinogradRows::with_size(&weight, flip, [m, channels], size, (&pool).into());
             let columns = g.output[0] * g.output[1];
             let sums = Mutex::new(vec![i32::MIN; m * columns]);
-            let tiling = Tiling::new(&g, &rows, threads).unwrap();
+            // Small images have too few tiles of 4 × 4 outputs.
+            let Some(tiling) = Tiling::new(&g, rows.shape, threads) else {
+                assert_eq!(size, 4);
+                continue;
+            };
             rows.multiply(
                 &pool,
                 &tiling,
@@ -85,7 +89,7 @@ fn few_channels_and_tiles_go_another_way() {
         let weight = vec![0; m * channels * 9];
         assert!(WinogradRows::new(&weight, 0, [m, channels], (&pool).into()).is_none());
     }
-    let rows = WinogradRows::new(&[1; 32 * 64 * 9], 0, [32, 64], (&pool).into()).unwrap();
+    let rows = WinogradRows::with_size(&[1; 32 * 64 * 9], 0, [32, 64], 2, (&pool).into());
     for (image, expected) in [
         ([7, 7], true),
         ([6, 8], true),
@@ -96,6 +100,25 @@ fn few_channels_and_tiles_go_another_way() {
         ([9, 460], false),
     ] {
         let g = geometry(&image, &[1; 4]);
-        assert_eq!(Tiling::new(&g, &rows, 1).is_some(), expected, "{image:?}");
+        assert_eq!(Tiling::new(&g, rows.shape, 1).is_some(), expected, "{image:?}");
+    }
+    let size = |channels: usize, byte: u8| {
+        let weight = vec![byte; 32 * channels * 9];
+        WinogradRows::new(&weight, 0, [32, channels], (&pool).into()).map(|rows| rows.shape.size)
+    };
+    // 1036 weights of 127 still fit.
+    let sizes = [(64, 100), (114, 127), (116, 127), (116, 113), (128, 100), (257, 1)];
+    assert_eq!(sizes.map(|(channels, byte)| size(channels, byte)), [4, 4, 2, 4, 4, 2].map(Some));
+    let rows = WinogradRows::with_size(&[1; 32 * 64 * 9], 0, [32, 64], 4, (&pool).into());
+    for (image, expected) in [
+        ([6, 6], false),
+        ([8, 8], false),
+        ([10, 10], false),
+        ([11, 11], true),
+        ([1, 200], false),
+        ([3, 200], true),
+    ] {
+        let g = geometry(&image, &[1; 4]);
+        assert_eq!(Tiling::new(&g, rows.shape, 1).is_some(), expected, "{image:?}");
     }
 }

@@ -3,15 +3,15 @@
 /// Tiles of a vector.
 pub(super) const LANES: usize = 8;
 
-/// Words of a line that so many tiles read, with what vectors read beyond.
-pub(super) fn line_len(tiles: usize) -> usize {
-    2 * tiles.next_multiple_of(LANES) + 4
+/// Words of a line that so many tiles of `size` columns read, with what vectors read beyond.
+pub(super) fn line_len(tiles: usize, size: usize) -> usize {
+    size * (tiles.next_multiple_of(LANES) + 2)
 }
 
 /// Transforms a line of tiles, of four lines of dot groups: element by element, `step` apart, first of all of the pairs of bytes 0
 /// and 2, then of those of bytes 1 and 3. What is written after the last tile is meaningless.
 pub(super) fn inputs(lines: &[u32], tiles: usize, out: &mut [u32], step: usize) {
-    assert!(lines.len() >= 4 * line_len(tiles) && out.len() >= 31 * step + tiles.next_multiple_of(LANES));
+    assert!(lines.len() >= 4 * line_len(tiles, 2) && out.len() >= 31 * step + tiles.next_multiple_of(LANES));
     assert!(crate::gemm::pairs::available());
     #[cfg(target_arch = "x86_64")]
     // SAFETY: there are the instructions; lines and elements have room by the assertion.
@@ -44,7 +44,7 @@ mod x86 {
     /// The processor has AVX2; there is as much as `super::inputs` asserts.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn inputs(lines: &[u32], tiles: usize, out: &mut [u32], step: usize) {
-        let (len, low) = (line_len(tiles), _mm256_set1_epi16(0xff));
+        let (len, low) = (line_len(tiles, 2), _mm256_set1_epi16(0xff));
         for half in [0, 1] {
             for t in (0..tiles).step_by(LANES) {
                 // Columns from 2t, and from the next tile's first on: each line of `Bᵀ · tile`.
