@@ -81,6 +81,8 @@ pub(in super::super) struct Form {
     pub(in super::super) step: usize,
     /// Bytes that would come to a processor while a workgroup stores a round's results, where a wave has no time to spare.
     pub(in super::super) round_bytes: usize,
+    /// Whether waves take whole lines where all of them are on their way at once.
+    pub(in super::super) whole_lines: bool,
     /// Whether the scale of a normalisation takes a row of workgroup memory.
     pub(in super::super) keeps_scale: bool,
     /// Rows of workgroup memory that one row alone takes: two where it lies there as floats, though its elements are halves.
@@ -102,6 +104,7 @@ impl Form {
                 step_bytes,
                 step: step_bytes / ty.size(),
                 round_bytes: 0,
+                whole_lines: false,
                 keeps_scale: mma || unit.wide_rows,
                 planes_of_one: if !mma && unit.wide_rows && ty == ElementType::F16 { 2 } else { 1 },
                 more: Default::default(),
@@ -133,8 +136,8 @@ impl Form {
     }
 
     fn lines(&self) -> Lines {
-        let &Form { columns, line_bytes, step_bytes, round_bytes, .. } = self;
-        Lines { columns, line_bytes, step_bytes, round_bytes }
+        let &Form { columns, line_bytes, step_bytes, round_bytes, whole_lines, .. } = self;
+        Lines { columns, line_bytes, step_bytes, round_bytes, whole_lines }
     }
 
     /// Elements of a row of A in workgroup memory: whole steps.
@@ -335,23 +338,6 @@ mod tests {
             let most = groups.div_ceil(132) * rounds * (WAVES / parts);
             let mean = pairs as f64 / 132.0;
             assert!(most as f64 <= (1.05 * mean).max(2.0), "{n} columns of {k}: {most} and {mean}");
-        }
-    }
-
-    /// Waves share lines where there are too few for all of them, and not where they would only store more often.
-    #[test]
-    fn waves_share_lines_of_small_products() {
-        for (n, k, parts) in [(3072, 2048, 2), (16384, 2048, 1), (2048, 8192, 4), (128256, 2048, 1)] {
-            // Those of 4 bits, see `weight_only/lines.rs`.
-            let of_halves =
-                Form::of_elements(&product(1, n, k), false, ElementType::F16, Unit::HOPPER).unwrap();
-            let (line_bytes, step_bytes, step) = (k / 2, 512, 1024);
-            let form = Form { columns: 4, line_bytes, step_bytes, step, round_bytes: 3 << 10, ..of_halves };
-            assert_eq!(
-                split(n / 4, form.lines(), [1, RESIDENT], Unit::HOPPER).parts,
-                parts,
-                "{n} columns of {k}"
-            );
         }
     }
 

@@ -68,6 +68,7 @@ pub(super) fn form(
             step_bytes,
             step: step_bytes / 16 * numbers,
             round_bytes: if mma { 0 } else { ROUND_BYTES },
+            whole_lines: m == 1 && unit.wide_rows,
             keeps_scale: mma || unit.wide_rows,
             planes_of_one: 1,
             more: (bytes_of(&params).to_vec(), addresses.clone()),
