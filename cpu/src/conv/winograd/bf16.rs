@@ -19,6 +19,7 @@ use crate::loops::scratch::with_scratch;
 use crate::ops::OpError;
 use crate::ops::conv::{Conv, RESIDUAL};
 use crate::tensor::{ElementType, TensorView, TensorViewMut, bf16};
+use crate::threads::Pool;
 
 use self::input::Input;
 use self::output::Output;
@@ -68,38 +69,61 @@ enum State {
     Dot(Prepared),
 }
 
+/// Whether this machine's fastest products of bfloat16 are those of vectors. Tiles of AMX multiply many more pairs of bfloat16
+/// numbers at a time; for `f32` there are none.
+pub(crate) fn available() -> bool {
+    Bf16Pair::available() && !has_tiles()
+}
+
 /// `None` for other convolutions than those of constant weights of 3 × 3 in bfloat16 without strides, dilations and groups, and of
-/// channels that make it faster than dot products. Shapes are not known here, so the weight is kept for both.
+/// channels that make it faster than dot products.
 pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, OpError> {
-    let Some(weight) = constant_weight(node, ElementType::BF16) else { return Ok(None) };
-    let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
-    let pairs = channels.is_multiple_of(PAIR) && outputs.is_multiple_of(PAIR);
-    let few = channels.min(outputs) < FEWEST_CHANNELS;
-    // Tiles of AMX multiply many more pairs of bfloat16 numbers at a time than vectors do; for `f32` there are none.
-    if !pairs || few || has_tiles() || !Bf16Pair::available() || outputs * channels > LARGEST_WEIGHT {
-        return Ok(None);
-    }
-    let op = node.op::<Conv>();
-    let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
-    if op.group != 1 || !ones(&op.window.strides) || !ones(&op.window.dilations) {
-        return Ok(None);
-    }
-    let (shape, kernels) = ([outputs, channels], OnceLock::new());
-    if outputs * channels <= SMALL_WEIGHT {
-        let aligned = weight.aligned()?;
-        kernels.get_or_init(|| Kernels::new(aligned.view().slice::<bf16>(), shape, Packing::of(node)));
-    }
-    let Some(dot) = Bf16Conv::new(node)? else { return Ok(None) };
-    Ok(Some(Box::new(Bf16Winograd { op: op.clone(), shape, kernels, threads: node.pool.threads(), dot })))
+    Ok(Bf16Winograd::new(node)?.map(|kernel| Box::new(kernel) as Box<dyn Kernel>))
 }
 
 impl Bf16Winograd {
-    /// `None` for images that dot products are faster for.
+    /// As `build`. Images are not known here, so the weight is kept for dot products, too, and a large one is not transformed yet.
+    fn new(node: &NodeContext<'_>) -> Result<Option<Self>, OpError> {
+        let Some(weight) = constant_weight(node, ElementType::BF16) else { return Ok(None) };
+        let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
+        let pairs = channels.is_multiple_of(PAIR) && outputs.is_multiple_of(PAIR);
+        let few = channels.min(outputs) < FEWEST_CHANNELS;
+        if !pairs || few || !available() || outputs * channels > LARGEST_WEIGHT {
+            return Ok(None);
+        }
+        let op = node.op::<Conv>();
+        let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
+        if op.group != 1 || !ones(&op.window.strides) || !ones(&op.window.dilations) {
+            return Ok(None);
+        }
+        let shape = [outputs, channels];
+        let kernels = match outputs * channels <= SMALL_WEIGHT {
+            true => Kernels::new(weight.aligned()?.view().slice::<bf16>(), shape, Packing::of(node)).into(),
+            false => OnceLock::new(),
+        };
+        let Some(dot) = Bf16Conv::new(node)? else { return Ok(None) };
+        Ok(Some(Bf16Winograd { op: op.clone(), shape, kernels, threads: node.pool.threads(), dot }))
+    }
+
+    /// The transformed weight, made here where it is large. A pool of the host's may run another run of the session on this thread
+    /// while it waits for its threads, so the transform is outside of the lock; of two at the same time one result is kept.
+    fn kernels(&self, pool: &Pool) -> &Kernels {
+        if let Some(kernels) = self.kernels.get() {
+            return kernels;
+        }
+        let made = Kernels::new(&self.dot.weight(), self.shape, pool.into());
+        self.kernels.get_or_init(|| made)
+    }
+
+    /// `None` for images that dot products are faster for, and for more tiles than can be counted.
     fn plan(&self, x: &[usize], w: &[usize]) -> Result<Option<Plan>, OpError> {
         let space = if self.op.channel_blocked[0] { &x[2..x.len() - 1] } else { &x[2..] };
         let geometry = self.op.window.geometry(space, &w[2..])?;
-        let tiles: usize = geometry.output.iter().map(|n| n.div_ceil(SIDE)).product();
-        if geometry.input.contains(&0) || x[0] * tiles < FEWEST_TILES * self.threads {
+        let mut counts = geometry.output.iter().map(|n| n.div_ceil(SIDE));
+        let tiles = counts.try_fold(x[0], usize::checked_mul);
+        // Parts are numbered by products of two such numbers.
+        let Some(tiles) = tiles.filter(|all| all.checked_mul(*all).is_some()) else { return Ok(None) };
+        if geometry.input.contains(&0) || tiles < FEWEST_TILES * self.threads {
             return Ok(None);
         }
         Ok(Some(Plan::new(&geometry, x[0], self.shape[1], self.threads)))
@@ -152,8 +176,7 @@ impl Kernel for Bf16Winograd {
         };
         let out = Parts::new(y.slice::<bf16>());
         let (bias, residual) = (optional(2), optional(RESIDUAL));
-        let kernels =
-            self.kernels.get_or_init(|| Kernels::new(&self.dot.weight(), self.shape, cx.pool.into()));
+        let kernels = self.kernels(cx.pool);
         let run = Run { op: &self.op, kernels, plan, pixels, bias, residual, out: &out };
         cx.pool.split(plan.parts.len(), 1, |range| {
             for part in plan.parts[range].iter().take_while(|_| !cx.cancelled()) {

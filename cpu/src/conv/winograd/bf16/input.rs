@@ -12,9 +12,9 @@ use super::{EDGE, Matrices, PAIR, SIDE};
 /// Dot groups of a vector of channels.
 const GROUPS: usize = VECTOR / PAIR;
 
-/// Floats of scratch: the lines of a row of tiles, and of what vectors of pixels write after.
+/// Floats of scratch: the lines of a segment of tiles, and of what vectors of pixels write after.
 pub(super) fn scratch_len(plan: &Plan) -> usize {
-    EDGE * width(plan.across()) * VECTOR
+    EDGE * width(plan.longest) * VECTOR
 }
 
 /// Pixels of a line with room for a vector more.
@@ -169,15 +169,8 @@ unsafe fn spread(x: [__m512i; GROUPS], to: *mut f32) {
     unsafe {
         // Of each four dot groups of channels, the vector `k` has those of pixel `k` of each four.
         let mut fours = [[_mm512_setzero_si512(); 4]; 2];
-        for (four, x) in fours.iter_mut().zip(x.as_chunks::<4>().0) {
-            let (a, b) = (_mm512_unpacklo_epi32(x[0], x[1]), _mm512_unpackhi_epi32(x[0], x[1]));
-            let (c, d) = (_mm512_unpacklo_epi32(x[2], x[3]), _mm512_unpackhi_epi32(x[2], x[3]));
-            *four = [
-                _mm512_unpacklo_epi64(a, c),
-                _mm512_unpackhi_epi64(a, c),
-                _mm512_unpacklo_epi64(b, d),
-                _mm512_unpackhi_epi64(b, d),
-            ];
+        for (four, &x) in fours.iter_mut().zip(x.as_chunks().0) {
+            *four = transposed_fours(x);
         }
         let first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
         let second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -194,6 +187,25 @@ unsafe fn spread(x: [__m512i; GROUPS], to: *mut f32) {
                 }
             }
         }
+    }
+}
+
+/// In each 128 bits the transposition of 4 × 4 numbers: the vector `k` has the number `k` of all four.
+///
+/// # Safety
+/// Only inside `DotGroup::run`.
+#[inline(always)]
+pub(super) unsafe fn transposed_fours(x: [__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let (a, b) = (_mm512_unpacklo_epi32(x[0], x[1]), _mm512_unpackhi_epi32(x[0], x[1]));
+        let (c, d) = (_mm512_unpacklo_epi32(x[2], x[3]), _mm512_unpackhi_epi32(x[2], x[3]));
+        [
+            _mm512_unpacklo_epi64(a, c),
+            _mm512_unpackhi_epi64(a, c),
+            _mm512_unpacklo_epi64(b, d),
+            _mm512_unpackhi_epi64(b, d),
+        ]
     }
 }
 

@@ -6,13 +6,13 @@ use crate::conv::common::lines::Lines;
 use crate::conv::dot::{ALL, FIRST, Positions, TileEpilogue};
 use crate::gemm::{Bf16Pair, DotGroup, MicroKernel, VECTOR};
 
-use super::input::times;
+use super::input::{times, transposed_fours};
 use super::plan::{Plan, Segment};
-use super::{EDGE, ELEMENTS, Matrices, SIDE};
+use super::{EDGE, Matrices, SIDE};
 
-/// Floats of scratch: the outputs of a row of tiles, and of a vector of pixels that is read after.
+/// Floats of scratch: the outputs of a segment of tiles, and of a vector of pixels that is read after.
 pub(super) fn scratch_len(plan: &Plan) -> usize {
-    (SIDE * plan.output[1] + VECTOR) * VECTOR
+    (SIDE * (SIDE * plan.longest).min(plan.output[1]) + VECTOR) * VECTOR
 }
 
 /// Transforms a segment of tiles for a vector of output channels.
@@ -35,7 +35,9 @@ impl<E: TileEpilogue> Output<'_, E> {
         let Output { plan, segment, ref from, sums, vector, ref scratch, .. } = self;
         assert!(Bf16Pair::available() && scratch.len() >= scratch_len(plan));
         assert!(sums.len() >= from.len() && vector < from.vectors);
-        assert!(segment.before + segment.x.len() <= from.tiles && segment.x.end <= plan.across());
+        let tiles = segment.x.len();
+        assert!(segment.before + tiles <= from.tiles && (1..=plan.longest).contains(&tiles));
+        assert!(segment.x.end <= plan.across() && SIDE * segment.y < plan.output[0]);
         // SAFETY: the instructions and the extents were asserted.
         unsafe { Bf16Pair::run(self) };
     }
@@ -104,7 +106,6 @@ impl<E: TileEpilogue> MicroKernel for Output<'_, E> {
 /// Only inside `DotGroup::run`.
 #[inline(always)]
 unsafe fn transform(x: [__m512; EDGE]) -> [__m512; SIDE] {
-    const { assert!(ELEMENTS == EDGE * EDGE) };
     // SAFETY: as the caller promises.
     unsafe {
         let (s, d) = (_mm512_add_ps(x[1], x[2]), _mm512_sub_ps(x[1], x[2]));
@@ -131,15 +132,8 @@ unsafe fn transposed(from: *const f32) -> [[__m512i; 1]; VECTOR] {
         }
         // Of each four pixels: four vectors, of which each 128 bits have a channel of every four.
         let mut fours = [[_mm512_setzero_si512(); 4]; 4];
-        for (four, x) in fours.iter_mut().zip(x.as_chunks::<4>().0) {
-            let (a, b) = (_mm512_unpacklo_epi32(x[0], x[1]), _mm512_unpackhi_epi32(x[0], x[1]));
-            let (c, d) = (_mm512_unpacklo_epi32(x[2], x[3]), _mm512_unpackhi_epi32(x[2], x[3]));
-            *four = [
-                _mm512_unpacklo_epi64(a, c),
-                _mm512_unpackhi_epi64(a, c),
-                _mm512_unpacklo_epi64(b, d),
-                _mm512_unpackhi_epi64(b, d),
-            ];
+        for (four, &x) in fours.iter_mut().zip(x.as_chunks().0) {
+            *four = transposed_fours(x);
         }
         let mut out = [[_mm512_setzero_si512(); 1]; VECTOR];
         for k in 0..4 {

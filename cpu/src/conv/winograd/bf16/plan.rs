@@ -21,6 +21,8 @@ pub(super) struct Plan {
     pub(super) pads: [usize; 2],
     /// Tiles of all images, which are numbered line by line.
     pub(super) parts: Vec<Range<usize>>,
+    /// No segment of a part has more tiles.
+    pub(super) longest: usize,
 }
 
 /// Neighbouring tiles of one row.
@@ -40,8 +42,9 @@ impl Plan {
         let all = images * tiles[0] * tiles[1];
         let most = OWN / (ELEMENTS * channels.next_multiple_of(VECTOR)) / TILES * TILES;
         let count = all.div_ceil(most.max(TILES)).next_multiple_of(threads).min(all);
-        let parts = (0..count).map(|i| all * i / count..all * (i + 1) / count).collect();
-        Plan { tiles, output, image, pads, parts }
+        let parts: Vec<_> = (0..count).map(|i| all * i / count..all * (i + 1) / count).collect();
+        let longest = parts.iter().map(|part| part.len()).max().unwrap_or(0).min(tiles[1]);
+        Plan { tiles, output, image, pads, parts, longest }
     }
 
     /// Tiles of a row.

@@ -55,22 +55,27 @@ fn wide(numbers: &[bf16]) -> Vec<f32> {
     numbers.iter().map(|x| x.to_f32()).collect()
 }
 
-fn attributes(case: &Case) -> Vec<(&'static str, Attribute)> {
-    let activation = Attribute::String(b"Relu".to_vec());
+fn attributes(case: &Case, activation: &str) -> Vec<(&'static str, Attribute)> {
+    let activation = Attribute::String(activation.into());
     vec![("pads", Attribute::Ints(case.pads.to_vec())), ("activation", activation)]
 }
 
 #[test]
 fn sums_are_those_of_floats() {
-    for case in CASES {
+    // All operands, and neither bias nor residual.
+    let ways = [("Relu", 4), ("HardSwish", 2)];
+    for (case, (activation, count)) in CASES.iter().flat_map(|case| ways.map(|way| (case, way))) {
         let operands =
             [some(1, &case.x), some(2, &case.kernel()), some(3, &[case.outputs]), some(4, &case.y())];
         let floats = operands.each_ref().map(|(shape, x)| t(shape, &wide(x)));
-        let run = |threads: usize, domain: &str, attributes: &[_], inputs: &[Option<Value>]| {
-            let pool = Pool::new(threads);
-            run_on(&pool, domain, "FusedConv", 1, attributes, inputs, &[1], 1).unwrap().remove(0)
-        };
-        let (_, want) = elements::<f32>(&run(2, "com.microsoft", &attributes(case), &floats));
+        let run =
+            |threads: usize, domain: &str, attributes: &[_], inputs: &[Option<Value>], constants: &[_]| {
+                let (pool, inputs) = (Pool::new(threads), &inputs[..count]);
+                run_on(&pool, domain, "FusedConv", 1, attributes, inputs, constants, 1).unwrap().remove(0)
+            };
+        // Without a constant weight these are products of patches.
+        let (_, want) =
+            elements::<f32>(&run(2, "com.microsoft", &attributes(case, activation), &floats, &[]));
         let largest = want.iter().fold(0.0f32, |a, b| a.max(b.abs()));
         for (threads, blocked) in [(1, false), (2, false), (5, false), (1, true), (2, true), (5, true)] {
             if blocked && !crate::blocks_channels(ElementType::BF16) {
@@ -79,56 +84,61 @@ fn sums_are_those_of_floats() {
             let block = |x: (Vec<usize>, Vec<bf16>)| if blocked { block_channels(x, 2) } else { x };
             let [x, w, bias, residual] = operands.clone();
             let inputs = [block(x), w, bias, block(residual)].map(|(shape, x)| t(&shape, &x));
-            let mut attributes = attributes(case);
+            let mut attributes = attributes(case, activation);
             let mut domain = "com.microsoft";
             if blocked {
                 domain = "rukh";
                 attributes.push(("channel_blocked_input", Attribute::Int(1)));
                 attributes.push(("channel_blocked_output", Attribute::Int(1)));
             }
-            let (shape, got) = elements::<bf16>(&run(threads, domain, &attributes, &inputs));
+            let (shape, got) = elements::<bf16>(&run(threads, domain, &attributes, &inputs, &[1]));
             let want = (case.y().to_vec(), want.clone());
             let (of_want, want) = if blocked { block_channels(want, 2) } else { want };
             assert_eq!(shape, of_want);
             for (got, want) in got.iter().zip(&want) {
                 let off = (got.to_f32() - want).abs();
                 let near = off <= want.abs() / 128.0 + largest * 1e-4;
-                assert!(near, "{:?}, {threads} threads: {got} {want}", case.x);
+                assert!(near, "{:?} {activation}, {threads} threads: {got} {want}", case.x);
             }
         }
     }
 }
 
+/// Calls a function with what a kernel for a case is made from.
+fn with_context<R>(case: &Case, pool: &Pool, function: impl FnOnce(&NodeContext<'_>) -> R) -> R {
+    let weight = Tensor::from_slice(&case.kernel(), &some(2, &case.kernel()).1).unwrap();
+    let ids = [0, 1].map(|i| Some(crate::graph::ValueId(i)));
+    let list = attributes(case, "Relu").into_iter().map(|(name, value)| (name.to_owned(), value));
+    let node = Node {
+        name: "test".into(),
+        op: OpName { domain: "com.microsoft".into(), name: "FusedConv".into(), opset: 1 },
+        attributes: Attributes(list.collect()),
+        inputs: ids.to_vec(),
+        outputs: vec![Some(crate::graph::ValueId(2))],
+    };
+    let (_, op) = ops::resolve(&node).unwrap();
+    let ty = Some(ValueType::Tensor(ElementType::BF16));
+    function(&NodeContext {
+        provider: "CPU",
+        domain: &node.op.domain,
+        name: &node.op.name,
+        op: &*op,
+        input_types: &[ty.clone(), ty.clone()],
+        output_types: &[ty],
+        constants: &[None, Some(&weight)],
+        pool,
+        packs: None,
+    })
+}
+
 #[test]
 fn enough_tiles_are_transformed() {
-    if !Bf16Pair::available() || has_tiles() {
+    if !available() {
         return;
     }
     for (case, threads) in CASES.iter().flat_map(|case| [(case, 1), (case, 2)]) {
-        let weight = Tensor::from_slice(&case.kernel(), &some(2, &case.kernel()).1).unwrap();
-        let ids = [0, 1].map(|i| Some(crate::graph::ValueId(i)));
-        let list = attributes(case).into_iter().map(|(name, value)| (name.to_owned(), value));
-        let node = Node {
-            name: "test".into(),
-            op: OpName { domain: "com.microsoft".into(), name: "FusedConv".into(), opset: 1 },
-            attributes: Attributes(list.collect()),
-            inputs: ids.to_vec(),
-            outputs: vec![Some(crate::graph::ValueId(2))],
-        };
-        let (_, op) = ops::resolve(&node).unwrap();
-        let ty = Some(ValueType::Tensor(ElementType::BF16));
-        let context = NodeContext {
-            provider: "CPU",
-            domain: &node.op.domain,
-            name: &node.op.name,
-            op: &*op,
-            input_types: &[ty.clone(), ty.clone()],
-            output_types: &[ty],
-            constants: &[None, Some(&weight)],
-            pool: &Pool::new(threads),
-            packs: None,
-        };
-        let Ok(CpuKernel::Tensor(kernel)) = crate::build(&context) else { panic!("no kernel") };
+        let kernel = with_context(case, &Pool::new(threads), crate::build);
+        let Ok(CpuKernel::Tensor(kernel)) = kernel else { panic!("no kernel") };
         assert_eq!(kernel.algorithm(), "Winograd 3×3 of bfloat16 in f32");
         let kernel_shape = case.kernel();
         let inputs = [&case.x, &kernel_shape].map(|shape| Some(Argument { shape, value: None }));
@@ -137,4 +147,35 @@ fn enough_tiles_are_transformed() {
         let transformed = matches!(state, Some(State::Tiles(_)));
         assert_eq!(transformed, case.transformed[threads - 1], "{:?}, {threads} threads", case.x);
     }
+}
+
+#[test]
+fn more_tiles_than_can_be_counted_are_not_transformed() {
+    if !available() {
+        return;
+    }
+    let kernel = with_context(&CASES[1], &Pool::new(1), Bf16Winograd::new).unwrap().unwrap();
+    for images in [usize::MAX, usize::MAX >> 8] {
+        assert!(kernel.plan(&[images, 64, 32, 32], &CASES[1].kernel()).unwrap().is_none());
+    }
+}
+
+/// Two first runs at the same time use one transformed weight.
+#[test]
+fn large_weights_are_kept_once() {
+    if !available() {
+        return;
+    }
+    let case = CASES.iter().find(|case| case.outputs * case.x[1] > SMALL_WEIGHT).unwrap();
+    let kernel = with_context(case, &Pool::new(2), Bf16Winograd::new).unwrap().unwrap();
+    assert!(kernel.kernels.get().is_none());
+    let start = std::sync::Barrier::new(2);
+    let first = || {
+        start.wait();
+        std::ptr::from_ref(kernel.kernels(&Pool::new(2))).addr()
+    };
+    let [one, other] = std::thread::scope(|scope| {
+        [scope.spawn(first), scope.spawn(first)].map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(one, other);
 }
