@@ -4,6 +4,8 @@
 //! with all weights. Kernels of 3 × 3 with enough channels and tiles go by Winograd's algorithm (`winograd`).
 
 mod job;
+#[cfg(test)]
+mod tests;
 mod winograd;
 
 use std::ops::Range;
