@@ -75,6 +75,42 @@ fn packed_weights_are_found_without_their_sources() {
     }
 }
 
+/// Rests that do not belong to the weight are not used: products would read and write elsewhere.
+#[test]
+fn damaged_rests_are_noticed() {
+    if !pairs::available() {
+        return;
+    }
+    let (pool, shape) = (Pool::new(1), [33, 37]);
+    let weight = partly_cut(0, shape);
+    let packs = NodePacks::recorded(1);
+    let depth = rows(&weight, 0, shape, &pool, Some(&packs)).depth as u32;
+    let packs = packs.into_recorded();
+    // After the dot groups: ends, each with whether a strip was cut, and rests, of a place and a group.
+    let changed = |piece: usize, at: Option<usize>, word: u32| {
+        let mut words: Vec<u32> = bytemuck::pod_collect_to_vec(packs[piece].bytes());
+        if let Some(at) = at {
+            words[at] = word;
+        }
+        let mut packs = packs.clone();
+        packs[piece].buffer = Buffer::copy_of(bytemuck::cast_slice(&words)).unwrap().into();
+        packs[piece].start = 0;
+        [false, true].map(|sources| {
+            let packs = NodePacks::kept(1, packs.clone(), sources);
+            rows(&weight, 0, shape, &pool, Some(&packs));
+            packs.is_complete()
+        })
+    };
+    let last = packs[1].len / 4 - 2;
+    assert_eq!([changed(1, None, 0), changed(2, None, 0)], [[true; 2]; 2]);
+    assert_eq!(changed(2, Some(0), (depth - 1) << 8 | (ROWS as u32 - 1)), [true; 2]);
+    let damaged =
+        [(2, 0, depth << 8), (2, 2, ROWS as u32), (1, 0, u32::MAX), (1, last, u32::MAX), (1, last, 0)];
+    for (piece, at, word) in damaged {
+        assert_eq!(changed(piece, Some(at), word), [false; 2], "{piece} {at} {word}");
+    }
+}
+
 /// A weight of which some strips are cut and have rests, and others are not.
 fn partly_cut(flip: u8, [m, channels]: [usize; 2]) -> Vec<u8> {
     let byte = |i: usize| match (i / (channels * 9) / ROWS, i % 31) {
