@@ -38,6 +38,10 @@ impl<T: Element> Weights<T> {
 
     /// What was packed before; `None` where it does not lie as elements must.
     pub(crate) fn kept(pack: &Pack) -> Option<Self> {
+        if pack.len == 0 {
+            // Nothing lies anywhere.
+            return Some(Self::filled(0, |_| {}));
+        }
         let bytes = pack.bytes();
         let fits = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT) && pack.len.is_multiple_of(size_of::<T>());
         let (piece, start) = (pack.buffer.clone(), pack.start);

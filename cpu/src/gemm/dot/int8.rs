@@ -103,7 +103,7 @@ impl PackedBytes {
             });
         });
         let sums = packing.filled(sums.len(), |kept| kept.copy_from_slice(&sums));
-        let rests = is_cut.then(|| PanelRests::new(&rests, packing));
+        let rests = is_cut.then(|| PanelRests::new(&rests, [size / COLUMNS, COLUMNS], packing));
         Some(PackedBytes { dot_groups, sums, rests, k, n })
     }
 

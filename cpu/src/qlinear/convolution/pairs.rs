@@ -4,6 +4,8 @@
 //! with all weights. Kernels of 3 × 3 with enough channels and tiles go by Winograd's algorithm (`winograd`).
 
 mod job;
+#[cfg(test)]
+mod tests;
 mod winograd;
 
 use std::ops::Range;
@@ -123,7 +125,7 @@ impl PairRows {
                 }
             });
         });
-        let rests = PanelRests::new(&rests, packing);
+        let rests = PanelRests::new(&rests, [depth, ROWS], packing);
         let sums = packing.filled(rows, |sums| {
             for (sum, row) in sums.iter_mut().zip(weight.chunks_exact(channels * volume)) {
                 *sum = row.iter().map(|&byte| i32::from((byte ^ flip) as i8)).sum();

@@ -201,7 +201,7 @@ mod tests {
             let mut panels = plain.clone();
             let rests: Vec<_> =
                 panels.chunks_mut(depth * COLUMNS).map(|panel| cut(panel, COLUMNS, 4)).collect();
-            let rests = PanelRests::new(&rests, (&Pool::new(1)).into());
+            let rests = PanelRests::new(&rests, [depth, COLUMNS], (&Pool::new(1)).into());
             let mut scratch = vec![0; scratch_len(count, depth)];
             for (dot_groups, rests) in [(&panels, Some((&rests, 0))), (&plain, None)] {
                 let stride = width + 16;

@@ -72,8 +72,8 @@ pub(crate) fn cut(panel: &mut [u32], columns: usize, share: usize) -> Option<Vec
 fn in_chunks(rests: Vec<[u32; 2]>, columns: usize) -> Vec<[u32; 2]> {
     // Of each column: the totals of the chunk that is being filled, of either sign for each pair, and all chunks.
     let mut all = vec![([[0; 2]; 2], Vec::<Vec<[u32; 2]>>::new()); columns];
-    for all_of_it in rests {
-        let Rest { column, group, .. } = Rest::of(all_of_it);
+    for rest in rests {
+        let Rest { column, group, .. } = Rest::of(rest);
         let (totals, chunks) = &mut all[column];
         let bytes = group.to_le_bytes().map(|byte| i32::from(byte as i8));
         let mut sums = *totals;
@@ -86,14 +86,14 @@ fn in_chunks(rests: Vec<[u32; 2]>, columns: usize) -> Vec<[u32; 2]> {
                 if let Some([place, _]) = chunk.last_mut() {
                     *place |= GOES_ON;
                 }
-                chunk.push(all_of_it);
+                chunk.push(rest);
                 *totals = sums;
             }
             None => {
                 for (total, pair) in totals.iter_mut().zip(bytes.as_chunks::<2>().0) {
                     *total = [pair.iter().map(|x| *x.max(&0)).sum(), pair.iter().map(|x| *x.min(&0)).sum()];
                 }
-                chunks.push(vec![all_of_it]);
+                chunks.push(vec![rest]);
             }
         }
     }
@@ -126,9 +126,15 @@ pub(crate) struct PanelRests {
 }
 
 impl PanelRests {
-    /// Of what `cut` told of each panel.
-    pub(crate) fn new(panels: &[Option<Vec<[u32; 2]>>], packing: Packing<'_>) -> Self {
-        let ends = packing.filled(2 * panels.len(), |ends| {
+    /// Of what `cut` told of each panel of `depth` lines of `columns` dot groups. What was kept is checked, as products rely
+    /// on it: where it does not belong to such panels the node's packs are told, and there are no rests.
+    pub(crate) fn new(
+        panels: &[Option<Vec<[u32; 2]>>],
+        [depth, columns]: [usize; 2],
+        packing: Packing<'_>,
+    ) -> Self {
+        let pieces = packing.pieces(2);
+        let ends = pieces.at(0).filled(2 * panels.len(), |ends| {
             let mut end = 0;
             for (y, rests) in ends.as_chunks_mut::<2>().0.iter_mut().zip(panels) {
                 end += rests.as_ref().map_or(0, Vec::len);
@@ -136,11 +142,19 @@ impl PanelRests {
             }
         });
         let count = ends.len().checked_sub(2).map_or(0, |last| ends[last] as usize);
-        let words = packing.filled(2 * count, |words| {
-            let all = panels.iter().flatten().flatten();
-            words.as_chunks_mut().0.iter_mut().zip(all).for_each(|(y, &rest)| *y = rest);
-        });
-        PanelRests { ends, words }
+        let most = panels.len() * depth * columns;
+        if ends.as_chunks::<2>().0.is_sorted_by_key(|&[end, _]| end) && count <= most {
+            let words = pieces.at(1).filled(2 * count, |words| {
+                let all = panels.iter().flatten().flatten();
+                words.as_chunks_mut().0.iter_mut().zip(all).for_each(|(y, &rest)| *y = rest);
+            });
+            let inside = |rest: &Rest| rest.depth < depth && rest.column < columns;
+            if words.len() == 2 * count && words.as_chunks().0.iter().all(|&rest| inside(&Rest::of(rest))) {
+                return PanelRests { ends, words };
+            }
+        }
+        pieces.at(1).cannot_be_kept();
+        PanelRests { ends: Weights::filled(0, |_| {}), words: Weights::filled(0, |_| {}) }
     }
 
     /// Those of a panel; `None` where it was not cut.
@@ -210,7 +224,7 @@ mod tests {
                 rests
             })
             .collect();
-        let all = PanelRests::new(&panels, (&Pool::new(1)).into());
+        let all = PanelRests::new(&panels, [64, COLUMNS], (&Pool::new(1)).into());
         for (i, rests) in panels.iter().enumerate() {
             assert_eq!(all.of(i), rests.as_deref(), "{i}");
         }

@@ -16,7 +16,7 @@ pub(crate) struct Tile {
     pub(crate) pitch: usize,
     /// Dot groups of a row (widened on both sides: pairs).
     pub(crate) depth: usize,
-    /// Whether sums are added to what is there.
+    /// Whether sums are added to what is there: only by `compute`, and not where a few columns have rows as lanes.
     pub(crate) adds: bool,
 }
 
@@ -227,16 +227,10 @@ mod x86 {
             #[inline(never)]
             pub(super) unsafe fn $wide<const R: usize, const V: usize>(tile: Tile) {
                 let Tile { out, columns, mut left, row, step, mut right, pitch, depth, adds } = tile;
+                debug_assert!(!adds, "only `compute` adds");
                 // SAFETY: as the caller promises.
                 unsafe {
                     let mut sums = [[$zero(); V]; R];
-                    if adds {
-                        for (r, sums) in sums.iter_mut().enumerate() {
-                            for (v, sum) in sums.iter_mut().enumerate() {
-                                *sum = $load(out.add(r * columns + v * $lanes).cast());
-                            }
-                        }
-                    }
                     for _ in 0..depth {
                         let mut x = [$zero(); V];
                         for (v, x) in x.iter_mut().enumerate() {
@@ -278,6 +272,7 @@ mod x86 {
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn column<const CUT: bool>(tile: Tile) {
         let Tile { out, columns, mut left, row: _, step, mut right, pitch, depth, adds } = tile;
+        debug_assert!(!adds, "only whole vectors add");
         let (ones, low) = (_mm_set1_epi16(1), _mm_set1_epi16(0xff));
         let mut sums = [_mm_setzero_si128(); 2];
         for _ in 0..depth {
@@ -298,8 +293,7 @@ mod x86 {
         unsafe {
             _mm_storeu_si128(numbers.as_mut_ptr().cast(), _mm_add_epi32(sums[0], sums[1]));
             for (row, number) in numbers.into_iter().enumerate() {
-                let sum = out.add(row * columns);
-                *sum = if adds { number.wrapping_add(*sum) } else { number };
+                *out.add(row * columns) = number;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Convolutions with kernels of 3 × 3 and stride 1 by Winograd's minimal filtering, exactly: for 2 × 2 outputs of a channel
 //! 16 multiplications instead of 36, for 4 × 4 outputs 36 instead of 144. Source: see `conv::winograd`.
 //!
-//! Transformed bytes (up to 4 · 255; of 4 × 4 outputs 80 · 255) and weights (times four, up to 9 · 128; 49 · 128) are integers of 16
+//! Transformed bytes (up to 4 · 255; of 4 × 4 outputs from −50 · 255 to 68 · 255) and weights (times four, up to 9 · 128; 49 · 128) are integers of 16
 //! bits, and products are summed as pairs. Sums of transformed numbers wrap; four times (64 times) an output fits into 32 bits,
 //! so that it is right in the end.
 
@@ -43,7 +43,7 @@ const TRANSFORMED: usize = 1 << 14;
 
 /// A transformed weight: strips of `[elements, pairs, ROWS]` pairs of 16 bits.
 pub(super) struct WinogradRows {
-    words: Weights<u32>,
+    pub(super) words: Weights<u32>,
     pub(super) shape: TileShape,
     rows: usize,
 }
@@ -136,14 +136,19 @@ impl WinogradRows {
         if !CHANNELS.contains(&channels) || m < CHANNELS.start {
             return None;
         }
-        // Sums of 4 × 4 outputs are right within 26 bits.
-        let fits = |row: &[u8]| {
-            let bytes = row.iter().map(|&byte| i64::from((byte ^ flip) as i8));
-            let [above, below] = bytes.fold([0, 0], |[a, b], x| [a + x.max(0), b - x.min(0)]);
-            255 * above.max(below) < 1 << 25
-        };
-        let large = channels <= LARGER && weight.chunks_exact(channels * 9).all(fits);
-        Some(Self::with_size(weight, flip, [m, channels], if large { 4 } else { 2 }, packing))
+        // The size is kept with the words: where these were packed before, the weight may not be there to tell it.
+        let size = packing.filled(1, |size: &mut [u32]| {
+            // Sums of 4 × 4 outputs are right within 26 bits.
+            let fits = |row: &[u8]| {
+                let bytes = row.iter().map(|&byte| i64::from((byte ^ flip) as i8));
+                let [above, below] = bytes.fold([0, 0], |[a, b], x| [a + x.max(0), b - x.min(0)]);
+                255 * above.max(below) < 1 << 25
+            };
+            let large = channels <= LARGER && weight.chunks_exact(channels * 9).all(fits);
+            size[0] = if large { 4 } else { 2 };
+        });
+        let size = if size.first() == Some(&4) { 4 } else { 2 };
+        Some(Self::with_size(weight, flip, [m, channels], size, packing))
     }
 
     /// For tiles of so many rows and columns of outputs.
