@@ -26,6 +26,7 @@ const FEW: usize = 3;
 
 impl Tile {
     /// The tile so many columns of sums, and words of the right operand, further on.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn at(self, columns: usize, right: usize) -> Self {
         Tile { out: self.out.wrapping_add(columns), right: self.right.wrapping_add(right), ..self }
     }
