@@ -1,9 +1,9 @@
 //! Convolutions with kernels of 3 × 3 and stride 1 by Winograd's minimal filtering, exactly: for 2 × 2 outputs of a channel
 //! 16 multiplications instead of 36, for 4 × 4 outputs 36 instead of 144. Source: see `conv::winograd`.
 //!
-//! Transformed bytes (up to 4 · 255; of 4 × 4 outputs from −50 · 255 to 68 · 255) and weights (times four, up to 9 · 128; 49 · 128) are integers of 16
-//! bits, and products are summed as pairs. Sums of transformed numbers wrap; four times (64 times) an output fits into 32 bits,
-//! so that it is right in the end.
+//! Transformed bytes (up to 4 · 255; of 4 × 4 outputs from −50 · 255 to 68 · 255) and weights (times four, up to 9 · 128; 49 · 128)
+//! are integers of 16 bits, and products are summed as pairs. Sums of transformed numbers wrap; four times (64 times) an output
+//! fits into 32 bits, so that it is right in the end.
 
 mod larger;
 #[cfg(test)]
@@ -24,8 +24,8 @@ use crate::threads::Pool;
 
 /// Elements of a transformed tile at most.
 const MOST: usize = 36;
-/// Input channels up to which tiles have 4 × 4 outputs: with more, images are mostly too small for weights of eight times the
-/// memory.
+/// Input channels up to which tiles have 4 × 4 outputs: with more, images are mostly too small for weights that take eight times
+/// the memory of their bytes.
 const LARGER: usize = 256;
 /// Input and output channels from which on transforms take less time than products save, and input channels of which four
 /// times the sums still fit.
