@@ -179,7 +179,7 @@ fn convolve3x3<I: Isa>(isa: I, size: TileSize, case: &Case) -> Option<Vec<f32>> 
     let (columns, channel) = (case.y[2..].iter().product(), case.x[2..].iter().product());
     let (x, w) = (ramp::<f32>(case.x.iter().product()), ramp::<f32>(case.w.iter().product()));
     let bias = ramp::<f32>(m);
-    let panels = weight_transform::panels(size, || &w, rows_of(isa), [m, channels], (&Pool::new(2)).into());
+    let panels = weight_transform::panels(size, &w, rows_of(isa), [m, channels], (&Pool::new(2)).into());
     let mut y = vec![99.0; case.x[0] * m * columns];
     let out = Parts::new(&mut y);
     let activation = Activation::Identity;

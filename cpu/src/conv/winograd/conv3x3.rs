@@ -39,15 +39,15 @@ const LARGEST_WEIGHT: usize = 1 << 18;
 const SMALL_WEIGHT: usize = 1 << 12;
 const SMALL: usize = 1 << 20;
 
-pub(super) struct Conv3x3 {
-    pub(super) op: Conv,
-    pub(super) tile: TileSize,
-    pub(super) panels: Panels,
+struct Conv3x3 {
+    op: Conv,
+    tile: TileSize,
+    panels: Panels,
     /// For small images, where the weight is small.
     lanes: Option<LanePanels>,
-    pub(super) outputs: usize,
-    pub(super) channels: usize,
-    pub(super) threads: usize,
+    outputs: usize,
+    channels: usize,
+    threads: usize,
 }
 
 /// What depends on shapes.
@@ -64,39 +64,20 @@ pub(crate) fn build(node: &NodeContext<'_>) -> Result<Option<Box<dyn Kernel>>, O
     let Some(weight) = constant_weight(node, ElementType::F32) else { return Ok(None) };
     let &[outputs, channels, 3, 3] = weight.shape() else { return Ok(None) };
     let tile = TileSize::of(channels, outputs).filter(|_| outputs * channels <= LARGEST_WEIGHT);
-    let (Some(tile), weight) = (tile, weight.aligned()?) else { return Ok(None) };
-    let Some(mut conv) = Conv3x3::new(node, || weight.view().slice::<f32>(), [outputs, channels], tile)
-    else {
-        return Ok(None);
-    };
-    let lanes = LaneTile::widest();
-    if lanes.vector == LONGEST && outputs * channels <= SMALL_WEIGHT {
-        let shape = [outputs, channels, 9];
-        conv.lanes = Some(LanePanels::new(weight.view().slice::<f32>(), lanes, 1, shape, Packing::of(node)));
-    }
-    Ok(Some(Box::new(conv)))
+    let op = node.op::<Conv>();
+    let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
+    let plain = op.group == 1 && ones(&op.window.strides) && ones(&op.window.dilations);
+    let (Some(tile), true) = (tile, plain) else { return Ok(None) };
+    let (aligned, packing, threads) = (weight.aligned()?, Packing::of(node), node.pool.threads());
+    let weight = aligned.view().slice::<f32>();
+    let panels = weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], packing);
+    let widest = LaneTile::widest();
+    let small = widest.vector == LONGEST && outputs * channels <= SMALL_WEIGHT;
+    let lanes = small.then(|| LanePanels::new(weight, widest, 1, [outputs, channels, 9], packing));
+    Ok(Some(Box::new(Conv3x3 { op: op.clone(), tile, panels, lanes, outputs, channels, threads })))
 }
 
 impl Conv3x3 {
-    /// With a weight of 3 × 3; `None` for convolutions that this is not made for.
-    pub(super) fn new<W: AsRef<[f32]>>(
-        node: &NodeContext<'_>,
-        weight: impl FnOnce() -> W,
-        [outputs, channels]: [usize; 2],
-        tile: TileSize,
-    ) -> Option<Self> {
-        let op = node.op::<Conv>();
-        let ones = |list: &[i64]| list.iter().all(|&x| x == 1);
-        let plain = op.group == 1 && ones(&op.window.strides) && ones(&op.window.dilations);
-        if !plain {
-            return None;
-        }
-        let panels =
-            weight_transform::panels(tile, weight, panel_rows(), [outputs, channels], Packing::of(node));
-        let threads = node.pool.threads();
-        Some(Conv3x3 { op: op.clone(), tile, panels, lanes: None, outputs, channels, threads })
-    }
-
     /// `None` for images without elements, or outputs without.
     fn state(&self, g: &Geometry, images: usize) -> Option<State> {
         if g.input.contains(&0) || g.output.contains(&0) {
@@ -113,13 +94,13 @@ impl Conv3x3 {
         self.rows(g, images).map(State::Rows)
     }
 
-    pub(super) fn rows(&self, g: &Geometry, images: usize) -> Option<Rows> {
+    fn rows(&self, g: &Geometry, images: usize) -> Option<Rows> {
         let &Self { tile, ref panels, outputs, channels, threads, .. } = self;
         RowsOf { tile, panels, outputs, channels, threads }.rows(g, images)
     }
 
     /// Output channels whose sums there is room for at a time, on one thread.
-    pub(super) fn rows_alone(&self, tiling: &Tiling) -> usize {
+    fn rows_alone(&self, tiling: &Tiling) -> usize {
         let unit = self.panels.rows();
         (OWN / 2 / (self.tile.elements() * tiling.count() * unit))
             .max(1)
@@ -129,19 +110,19 @@ impl Conv3x3 {
 
     /// Elements of the transformed tiles, and of the sums of so many output channels, with room for vectors that begin at
     /// the last of them.
-    pub(super) fn scratch_len(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
+    fn scratch_len(&self, tiling: &Tiling, rows: usize) -> [usize; 2] {
         let transformed = self.tile.elements();
         [transformed * tiling.step(self.channels), transformed * tiling.step(rows) + LONGEST]
     }
 
     /// Elements of scratch that all threads share.
-    pub(super) fn room_together(&self, Rows { parts, together }: &Rows) -> usize {
+    fn room_together(&self, Rows { parts, together }: &Rows) -> usize {
         let lens = parts.iter().map(|part| self.scratch_len(&part.tiling, self.outputs).iter().sum());
         together.map_or(0, |_| lens.max().unwrap_or(0))
     }
 
     /// Sums over channels, for each element of the part's tiles, on all threads of the pool.
-    pub(super) fn products_together(
+    fn products_together(
         &self,
         (pool, blocks): (&Pool, Blocks),
         part: &TileRows,
@@ -164,7 +145,7 @@ impl Conv3x3 {
     }
 
     /// Sums over channels of some output channels, each element's `step` after the one's before.
-    pub(super) fn products_alone(
+    fn products_alone(
         &self,
         part: &TileRows,
         transformed: &[f32],

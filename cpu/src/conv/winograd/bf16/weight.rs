@@ -1,6 +1,6 @@
 //! The transformed weight, with output channels in the lanes of vectors.
 
-use crate::conv::winograd::weight_transform::POINTS;
+use crate::conv::winograd::weight_transform::filter_kernels;
 use crate::gemm::{Bf16Pair, DotGroup, MicroKernel, VECTOR};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
@@ -77,16 +77,12 @@ struct Transform<'a> {
     parts: &'a Parts<'a, f32>,
 }
 
-/// A number of each output channel.
-type Lanes = [f64; VECTOR];
-
 impl MicroKernel for Transform<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<D: DotGroup>(self) {
         let Transform { rows, channels, place, parts } = self;
-        let filter = Filter::new();
         for channel in 0..channels {
             let mut kernel = [[0.0; VECTOR]; 9];
             for (row, taps) in rows.chunks_exact(channels).enumerate() {
@@ -94,45 +90,13 @@ impl MicroKernel for Transform<'_> {
                     to[row] = f64::from(x.to_f32());
                 }
             }
-            let mut columns = [[[0.0; VECTOR]; EDGE]; 3];
-            for (j, column) in columns.iter_mut().enumerate() {
-                filter.apply([&kernel[j], &kernel[j + 3], &kernel[j + 6]], column);
-            }
-            let [first, second, third] = &columns;
-            for (i, ((a, b), c)) in first.iter().zip(second).zip(third).enumerate() {
-                let mut line = [[0.0; VECTOR]; EDGE];
-                filter.apply([a, b, c], &mut line);
-                for (j, lanes) in line.iter().enumerate() {
-                    let at = place.start + ((i * EDGE + j) * channels + channel) * place.width;
-                    // SAFETY: vectors of different channels and elements do not overlap.
-                    let to = unsafe { parts.get(at..at + VECTOR) };
-                    to.iter_mut().zip(lanes).for_each(|(y, &x)| *y = x as f32);
-                }
+            for (element, lanes) in filter_kernels::<EDGE, VECTOR>(&kernel).as_flattened().iter().enumerate()
+            {
+                let at = place.start + (element * channels + channel) * place.width;
+                // SAFETY: vectors of different channels and elements do not overlap.
+                let to = unsafe { parts.get(at..at + VECTOR) };
+                to.iter_mut().zip(lanes).for_each(|(y, &x)| *y = x as f32);
             }
         }
-    }
-}
-
-/// `G`: a polynomial's value at each point, over the product of the differences between that and the others; last its highest
-/// coefficient.
-struct Filter {
-    factors: [f64; POINTS.len()],
-}
-
-impl Filter {
-    fn new() -> Self {
-        let others = |p: f64| POINTS.into_iter().filter(move |&q| q != p);
-        Filter { factors: POINTS.map(|p| others(p).map(|q| p - q).product::<f64>().recip()) }
-    }
-
-    /// `G` times a column.
-    #[inline(always)]
-    fn apply(&self, [a, b, c]: [&Lanes; 3], out: &mut [Lanes; EDGE]) {
-        for (out, (p, factor)) in out.iter_mut().zip(POINTS.into_iter().zip(self.factors)) {
-            for i in 0..VECTOR {
-                out[i] = (a[i] + p * (b[i] + p * c[i])) * factor;
-            }
-        }
-        out[POINTS.len()] = *c;
     }
 }
