@@ -5,6 +5,7 @@
 //! are integers of 16 bits, and products are summed as pairs. Sums of transformed numbers wrap; four times (64 times) an output
 //! fits into 32 bits, so that it is right in the end.
 
+#[cfg(target_arch = "x86_64")]
 mod larger;
 #[cfg(test)]
 mod tests;
@@ -268,10 +269,7 @@ impl WinogradRows {
                 for line in lines.clone() {
                     tiling.read(image, line, border, rows);
                     let linear = &mut linear[(line - lines.start) * across..];
-                    match size {
-                        4 => larger::inputs(rows, across, linear, pitch),
-                        _ => transform::inputs(rows, across, linear, pitch),
-                    }
+                    transform::inputs(size, rows, across, linear, pitch);
                 }
                 for (i, words) in linear.chunks_exact(pitch).enumerate() {
                     let (half, element) = (i / elements, i % elements);
@@ -334,10 +332,7 @@ impl WinogradRows {
                     for line in lines.clone() {
                         let at = (line - lines.start) * across;
                         let to = &mut outputs[size * (line - lines.start) * output[1]..];
-                        match size {
-                            4 => larger::outputs(&sums[at..], ROWS * pitch, across, output[1], to),
-                            _ => transform::outputs(&sums[at..], ROWS * pitch, across, output[1], to),
-                        }
+                        transform::outputs(size, &sums[at..], ROWS * pitch, across, output[1], to);
                     }
                     write(row, positions.clone(), outputs, 0);
                 }

@@ -1,4 +1,7 @@
-//! The transforms of tiles: `Bᵀ · tile · B` and `Aᵀ · sums · A / 4`, of vectors of tiles.
+//! The transforms of tiles: `Bᵀ · tile · B` and, of 2 × 2 outputs, `Aᵀ · sums · A / 4`, of vectors of tiles.
+
+#[cfg(target_arch = "x86_64")]
+use super::larger;
 
 /// Tiles of a vector.
 pub(super) const LANES: usize = 8;
@@ -8,27 +11,38 @@ pub(super) fn line_len(tiles: usize, size: usize) -> usize {
     size * (tiles.next_multiple_of(LANES) + 2)
 }
 
-/// Transforms a line of tiles, of four lines of dot groups: element by element, `step` apart, first of all of the pairs of bytes 0
-/// and 2, then of those of bytes 1 and 3. What is written after the last tile is meaningless.
-pub(super) fn inputs(lines: &[u32], tiles: usize, out: &mut [u32], step: usize) {
-    assert!(lines.len() >= 4 * line_len(tiles, 2) && out.len() >= 31 * step + tiles.next_multiple_of(LANES));
+/// Transforms a line of tiles of `size` × `size` outputs, of two more lines of dot groups: element by element, `step` apart, first
+/// of all of the pairs of bytes 0 and 2, then of those of bytes 1 and 3. What is written after the last tile is meaningless.
+pub(super) fn inputs(size: usize, lines: &[u32], tiles: usize, out: &mut [u32], step: usize) {
+    let elements = (size + 2) * (size + 2);
+    assert!(lines.len() >= (size + 2) * line_len(tiles, size));
+    assert!(out.len() >= (2 * elements - 1) * step + tiles.next_multiple_of(LANES));
     assert!(crate::gemm::pairs::available());
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: there are the instructions; lines and elements have room by the assertion.
+    // SAFETY: there are the instructions; lines and elements have room by the assertions.
     unsafe {
-        x86::inputs(lines, tiles, out, step);
+        match size {
+            2 => x86::inputs(lines, tiles, out, step),
+            4 => larger::inputs(lines, tiles, out, step),
+            _ => unreachable!("tiles have 2 or 4 rows of outputs"),
+        }
     }
 }
 
-/// The outputs of a line of tiles, two lines of `width`, or one where there is no more room: of sums whose elements are `step`
-/// apart.
-pub(super) fn outputs(sums: &[i32], step: usize, tiles: usize, width: usize, out: &mut [i32]) {
-    assert!(sums.len() >= 15 * step + tiles.next_multiple_of(LANES) && width <= 2 * tiles);
+/// The outputs of a line of tiles, `size` lines of `width`, or fewer where there is no more room: of sums whose elements are
+/// `step` apart.
+pub(super) fn outputs(size: usize, sums: &[i32], step: usize, tiles: usize, width: usize, out: &mut [i32]) {
+    let elements = (size + 2) * (size + 2);
+    assert!(sums.len() >= (elements - 1) * step + tiles.next_multiple_of(LANES) && width <= size * tiles);
     assert!(crate::gemm::pairs::available());
     #[cfg(target_arch = "x86_64")]
     // SAFETY: there are the instructions; sums are there by the assertion.
     unsafe {
-        x86::outputs(sums, step, tiles, width, out);
+        match size {
+            2 => x86::outputs(sums, step, tiles, width, out),
+            4 => larger::outputs(sums, step, tiles, width, out),
+            _ => unreachable!("tiles have 2 or 4 rows of outputs"),
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = out;
