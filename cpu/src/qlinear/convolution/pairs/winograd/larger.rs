@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::transform::{LANES, line_len};
+use super::lanes::{LANES, line_len};
 
 /// Elements of a line of a tile.
 const SIDE: usize = 6;

@@ -5,6 +5,7 @@
 //! are integers of 16 bits, and products are summed as pairs. Sums of transformed numbers wrap; four times (64 times) an output
 //! fits into 32 bits, so that it is right in the end.
 
+mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod larger;
 #[cfg(test)]
@@ -97,15 +98,14 @@ impl Tiling {
         let size = shape.size;
         let tiles = output.map(|n| n.div_ceil(size));
         let (count, outputs) = (tiles[0] * tiles[1], output[0] * output[1]);
-        let vectors = |count: usize| count.div_ceil(transform::LANES);
+        let vectors = |count: usize| count.div_ceil(lanes::LANES);
         let smaller = output[0].div_ceil(2) * output[1].div_ceil(2);
         let saves = match size {
             // An output takes as long as 9 multiplications of bytes, which are faster than those of 16 bits, and transforms;
             // vectors of smaller tiles may be fuller.
             4 => {
                 let multiplications = 36 * vectors(count);
-                multiplications < 16 * vectors(smaller)
-                    && 2 * transform::LANES * multiplications < 13 * outputs
+                multiplications < 16 * vectors(smaller) && 2 * lanes::LANES * multiplications < 13 * outputs
             }
             // More than three of four outputs of the tiles are there.
             _ => count >= FEWEST && outputs > 3 * count,
@@ -259,10 +259,10 @@ impl WinogradRows {
         let (across, size, elements) = (tiling.tiles[1], self.shape.size, self.shape.elements());
         let panels = (lines.len() * across).div_ceil(pairs::WIDTH);
         // Vectors may begin at the last tile.
-        let pitch = panels * pairs::WIDTH + transform::LANES;
+        let pitch = panels * pairs::WIDTH + lanes::LANES;
         let panel = self.shape.pairs * pairs::WIDTH;
         let plane = tiling.image[0] * tiling.image[1];
-        let lengths = [(size + 2) * transform::line_len(across, size), 2 * elements * pitch];
+        let lengths = [(size + 2) * lanes::line_len(across, size), 2 * elements * pitch];
         with_scratch(lengths, |[rows, linear]: [&mut [u32]; 2]| {
             for quad in quads {
                 let image = &planes[quad * plane..][..plane];
@@ -297,7 +297,7 @@ impl WinogradRows {
         let (size, elements) = (self.shape.size, self.shape.elements());
         let count = lines.len() * across;
         let panels = count.div_ceil(pairs::WIDTH);
-        let pitch = panels * pairs::WIDTH + transform::LANES;
+        let pitch = panels * pairs::WIDTH + lanes::LANES;
         let panel = pairs * pairs::WIDTH;
         let of_strip = elements * ROWS * pitch;
         let positions = size * lines.start * output[1]..(size * lines.end).min(output[0]) * output[1];

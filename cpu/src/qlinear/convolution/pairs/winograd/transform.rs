@@ -1,15 +1,8 @@
 //! The transforms of tiles: `Bᵀ · tile · B` and, of 2 × 2 outputs, `Aᵀ · sums · A / 4`, of vectors of tiles.
 
+use super::lanes::{LANES, line_len};
 #[cfg(target_arch = "x86_64")]
 use super::larger;
-
-/// Tiles of a vector.
-pub(super) const LANES: usize = 8;
-
-/// Words of a line that so many tiles of `size` columns read, with what vectors read beyond.
-pub(super) fn line_len(tiles: usize, size: usize) -> usize {
-    size * (tiles.next_multiple_of(LANES) + 2)
-}
 
 /// Transforms a line of tiles of `size` × `size` outputs, of two more lines of dot groups: element by element, `step` apart, first
 /// of all of the pairs of bytes 0 and 2, then of those of bytes 1 and 3. What is written after the last tile is meaningless.
