@@ -35,7 +35,11 @@ pub(crate) const LONGEST: usize = 1 << 15;
 const CACHED: usize = 384 * 1024;
 /// Columns of a tile of products of pairs at most.
 const PAIR_COLUMNS: usize = 512;
-/// One dot group in so many may have a rest, see `pairs`: more take longer than widening all.
+/// Rows that a panel meets one after the other there.
+const PAIR_ROWS: usize = 128;
+/// Dot groups of such rows at most: they lie in a processor's second cache.
+const PAIR_GROUPS: usize = 1 << 17;
+/// Where more than one dot group in so many may not fit into 16 bits, see `pairs`, it is not told which.
 const RESTS: usize = 16;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 21;
@@ -45,7 +49,7 @@ const GRAIN: usize = 1 << 21;
 pub(crate) struct PackedBytes {
     dot_groups: Weights<u32>,
     sums: Weights<i32>,
-    /// For products of pairs: what was cut off each panel.
+    /// For products of pairs: where they may not fit into 16 bits.
     rests: Option<PanelRests>,
     k: usize,
     n: usize,
@@ -57,18 +61,23 @@ pub(crate) fn byte_products(k: usize) -> bool {
 }
 
 /// Rows that a panel meets one after the other: by tiles two strips, while it is in the first cache.
-fn strip_rows() -> usize {
+fn strip_rows(depth: usize) -> usize {
     match Int8x4::available() {
         true if Tiles::available() => 2 * amx::STRIP,
         true => STRIP,
-        false => 4 * pairs::WIDTH,
+        false => (PAIR_GROUPS / depth.max(1) / pairs::WIDTH * pairs::WIDTH).clamp(pairs::WIDTH, PAIR_ROWS),
     }
 }
 
-/// Dot groups of a depth: by tiles whole steps, so that tiles have other extents less often. What is missing is 0.
+/// Dot groups of a depth: by tiles whole steps, so that tiles have other extents less often; for products of pairs an even number.
+/// What is missing is 0.
 fn padded_depth(k: usize) -> usize {
     let count = k.div_ceil(4);
-    if Tiles::available() && count > amx::SIDE { count.next_multiple_of(amx::SIDE) } else { count }
+    match Int8x4::available() {
+        true if Tiles::available() && count > amx::SIDE => count.next_multiple_of(amx::SIDE),
+        true => count,
+        false => count.next_multiple_of(2),
+    }
 }
 
 impl PackedBytes {
@@ -85,7 +94,7 @@ impl PackedBytes {
             return None;
         }
         let (panels, size) = (n.div_ceil(COLUMNS), padded_depth(k) * COLUMNS);
-        let is_cut = !Int8x4::available();
+        let by_pairs = !Int8x4::available();
         let (mut sums, mut rests) = (vec![0; count * panels * COLUMNS], vec![None; count * panels]);
         let (all, all_rests) = (Parts::new(&mut sums), Parts::new(&mut rests));
         let dot_groups = packing.filled(count * panels * size, |dot_groups| {
@@ -95,15 +104,15 @@ impl PackedBytes {
                     // SAFETY: each panel is packed once.
                     let sums = unsafe { all.get(i * COLUMNS..(i + 1) * COLUMNS) };
                     pack(matrix, i / panels, k, first..(first + COLUMNS).min(n), out, sums);
-                    if is_cut {
+                    if by_pairs {
                         // SAFETY: as above.
-                        unsafe { all_rests.get(i..i + 1).fill(pairs::cut(out, COLUMNS, RESTS)) };
+                        unsafe { all_rests.get(i..i + 1).fill(pairs::find(out, COLUMNS, RESTS)) };
                     }
                 }
             });
         });
         let sums = packing.filled(sums.len(), |kept| kept.copy_from_slice(&sums));
-        let rests = is_cut.then(|| PanelRests::new(&rests, [size / COLUMNS, COLUMNS], packing));
+        let rests = by_pairs.then(|| PanelRests::new(&rests, [size / COLUMNS, COLUMNS], packing));
         Some(PackedBytes { dot_groups, sums, rests, k, n })
     }
 
@@ -156,8 +165,11 @@ pub(crate) fn multiply_dots(
 fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
     let GemmShape { m, n, k, .. } = shape;
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
-    let most = if Int8x4::available() { usize::MAX } else { PAIR_COLUMNS };
-    let widest = (CACHED / k.max(1)).next_multiple_of(COLUMNS).min(most);
+    let widest = match Int8x4::available() {
+        true => (CACHED / k.max(1)).next_multiple_of(COLUMNS),
+        // So many rows meet a panel that it may come from the last cache.
+        false => PAIR_COLUMNS,
+    };
     let mut columns = n.div_ceil(n.div_ceil(widest)).next_multiple_of(COLUMNS);
     let unit = match Int8x4::available() {
         true if Tiles::available() => amx::STRIP,
@@ -190,59 +202,87 @@ struct Tile {
 impl Tile {
     fn compute(&self, a: &dyn ByteMatrix, b: &Int8Right<'_>, epilogue: &dyn Epilogue<i32>) {
         let (depth, width) = (padded_depth(self.k), self.columns.len().next_multiple_of(COLUMNS));
-        let strip_rows = strip_rows().min(self.rows.len()).max(STRIP);
+        let strip_rows = strip_rows(depth).min(self.rows.len()).max(STRIP);
         let stride = width + if Int8x4::available() { 0 } else { pairs::WIDTH };
         let lengths = [
             strip_rows * depth,
             if Int8x4::available() { 0 } else { pairs::scratch_len(strip_rows, depth) },
             strip_rows * stride,
             width,
+            width,
             if b.packed.is_some() { 0 } else { depth * width },
             if b.packed.is_some() { 0 } else { width },
         ];
-        with_scratch(lengths, |[strip, scratch, sums, zeros, dot_groups, column_sums]: [&mut [u32]; 6]| {
-            let (panels, column_sums): (Panels<'_>, &[i32]) = match b.packed {
-                Some((packed, index)) => packed.columns(index[self.batch], self.columns.clone()),
-                None => {
-                    self.pack(b.matrix, dot_groups, bytemuck::cast_slice_mut(column_sums));
-                    (Panels { dot_groups, rests: None }, bytemuck::cast_slice(column_sums))
-                }
-            };
-            let zeros: &mut [i32] = bytemuck::cast_slice_mut(zeros);
-            let zeros = &mut zeros[..self.columns.len()];
-            let zero = |j: usize| i32::from(b.matrix.zero(self.batch, j, true) as i8);
-            match b.matrix.shares_zero() {
-                true => zeros.fill(zero(self.columns.start)),
-                false => zeros.iter_mut().zip(self.columns.clone()).for_each(|(y, j)| *y = zero(j)),
-            }
-            let shifted = zeros.iter().any(|&zero| zero != 0);
-            let mut tiles = Tiles::new();
-            for row in self.rows.clone().step_by(strip_rows) {
-                let count = strip_rows.min(self.rows.end - row);
-                self.load(a, row, strip, count);
-                match Int8x4::available() {
-                    true => products(&mut tiles, sums, width, strip, count, panels.dot_groups, depth),
-                    false => pairs::products(sums, (width, stride), strip, scratch, count, panels, depth),
-                }
-                for r in 0..count {
-                    let sums: &mut [i32] = bytemuck::cast_slice_mut(&mut sums[r * stride..]);
-                    let sums = &mut sums[..self.columns.len()];
-                    let own = i32::from(a.zero(self.batch, row + r, false));
-                    if shifted {
-                        let total = widest(Total(bytemuck::cast_slice(&strip[r * depth..][..depth])));
-                        let rest = total - self.k as i32 * own;
-                        widest(Shift { sums, first: (own, column_sums), second: (rest, zeros) });
-                    } else if own != 0 {
-                        widest(Shift { sums, first: (own, column_sums), second: (0, column_sums) });
+        with_scratch(
+            lengths,
+            |[strip, scratch, sums, zeros, start, dot_groups, column_sums]: [&mut [u32]; 7]| {
+                let (panels, column_sums): (Panels<'_>, &[i32]) = match b.packed {
+                    Some((packed, index)) => packed.columns(index[self.batch], self.columns.clone()),
+                    None => {
+                        self.pack(b.matrix, dot_groups, bytemuck::cast_slice_mut(column_sums));
+                        (Panels { dot_groups, rests: None }, bytemuck::cast_slice(column_sums))
                     }
-                    if !b.bias.is_empty() {
-                        let bias = &b.bias[self.columns.clone()];
-                        sums.iter_mut().zip(bias).for_each(|(sum, &x)| *sum = sum.wrapping_add(x));
-                    }
-                    epilogue.write(self.batch, row + r, self.columns.start, sums);
+                };
+                let zeros: &mut [i32] = bytemuck::cast_slice_mut(zeros);
+                let zeros = &mut zeros[..self.columns.len()];
+                let zero = |j: usize| i32::from(b.matrix.zero(self.batch, j, true) as i8);
+                match b.matrix.shares_zero() {
+                    true => zeros.fill(zero(self.columns.start)),
+                    false => zeros.iter_mut().zip(self.columns.clone()).for_each(|(y, j)| *y = zero(j)),
                 }
-            }
-        });
+                let shifted = zeros.iter().any(|&zero| zero != 0);
+                // What all rows share is what their sums begin with.
+                let begins = !Int8x4::available() && a.shares_zero() && !shifted;
+                let start: &mut [i32] = bytemuck::cast_slice_mut(start);
+                start.fill(0);
+                if begins {
+                    let own = i32::from(a.zero(self.batch, self.rows.start, false));
+                    let sums = &mut start[..self.columns.len()];
+                    b.bias.get(self.columns.clone()).into_iter().for_each(|bias| sums.copy_from_slice(bias));
+                    widest(Shift { sums, first: (own, column_sums), second: (0, column_sums) });
+                }
+                let mut tiles = Tiles::new();
+                for row in self.rows.clone().step_by(strip_rows) {
+                    let count = strip_rows.min(self.rows.end - row);
+                    self.load(a, row, strip, count);
+                    match Int8x4::available() {
+                        true => products(&mut tiles, sums, width, strip, count, panels.dot_groups, depth),
+                        false => {
+                            pairs::products(
+                                sums,
+                                (width, stride),
+                                (strip, start),
+                                scratch,
+                                count,
+                                panels,
+                                depth,
+                            );
+                        }
+                    }
+                    for r in 0..count {
+                        let sums: &mut [i32] = bytemuck::cast_slice_mut(&mut sums[r * stride..]);
+                        let sums = &mut sums[..self.columns.len()];
+                        if begins {
+                            epilogue.write(self.batch, row + r, self.columns.start, sums);
+                            continue;
+                        }
+                        let own = i32::from(a.zero(self.batch, row + r, false));
+                        if shifted {
+                            let total = widest(Total(bytemuck::cast_slice(&strip[r * depth..][..depth])));
+                            let rest = total - self.k as i32 * own;
+                            widest(Shift { sums, first: (own, column_sums), second: (rest, zeros) });
+                        } else if own != 0 {
+                            widest(Shift { sums, first: (own, column_sums), second: (0, column_sums) });
+                        }
+                        if !b.bias.is_empty() {
+                            let bias = &b.bias[self.columns.clone()];
+                            sums.iter_mut().zip(bias).for_each(|(sum, &x)| *sum = sum.wrapping_add(x));
+                        }
+                        epilogue.write(self.batch, row + r, self.columns.start, sums);
+                    }
+                }
+            },
+        );
     }
 
     /// Writes rows of unsigned bytes; zeros fill the last dot groups.

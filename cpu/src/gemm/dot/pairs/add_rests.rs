@@ -18,36 +18,12 @@ impl Tile {
             }
         }
     }
-
-    /// Adds the products of rests, which are signed and on the right, to `rows` rows.
-    ///
-    /// # Safety
-    /// As of `compute`; rests belong to the operands.
-    pub(crate) unsafe fn add_rests_to_rows(self, rows: usize, rests: &[[u32; 2]]) {
-        let mut row = 0;
-        while row < rows {
-            // SAFETY: as the caller promises: there are so many rows; the processor has the instructions.
-            unsafe {
-                let (left, out) = (self.left.add(row * self.row), self.out.add(row * self.columns));
-                let tile = Tile { left, out, ..self };
-                row += match rows - row {
-                    4.. => x86::rows::<4>(tile, rests),
-                    2.. => x86::rows::<2>(tile, rests),
-                    _ => x86::rows::<1>(tile, rests),
-                };
-            }
-        }
-    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Tile {
     pub(crate) unsafe fn add_rests(self, width: usize, rests: &[[u32; 2]]) {
         crate::gemm::missing((self, width, Chunks(rests).count()))
-    }
-
-    pub(crate) unsafe fn add_rests_to_rows(self, rows: usize, rests: &[[u32; 2]]) {
-        crate::gemm::missing((self, rows, rests))
     }
 }
 
@@ -119,29 +95,6 @@ mod x86 {
         avx512, chunk_avx512, "avx512f,avx512bw,avx512dq,avx512vl", 16: _mm512_loadu_si512, _mm512_storeu_si512,
         _mm512_set1_epi32, _mm512_set1_epi16, _mm512_add_epi32, _mm512_add_epi16, _mm512_madd_epi16, _mm512_maddubs_epi16
     );
-
-    /// # Safety
-    /// The processor has these instructions; operands of `R` rows, sums and rests are valid. Groups of a row of the left operand
-    /// follow one another: a step for each would be a multiplication for each.
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn rows<const R: usize>(tile: Tile, rests: &[[u32; 2]]) -> usize {
-        debug_assert_eq!(tile.step, 1, "groups of a row follow one another");
-        let ones = _mm_set1_epi16(1);
-        for &rest in rests {
-            let Rest { depth, column, group } = Rest::of(rest);
-            let weight = _mm_cvtsi32_si128(group as i32);
-            for row in 0..R {
-                // SAFETY: as the caller promises.
-                unsafe {
-                    let x = _mm_cvtsi32_si128(*tile.left.add(row * tile.row + depth) as i32);
-                    let products = _mm_madd_epi16(_mm_maddubs_epi16(x, weight), ones);
-                    let sum = tile.out.add(row * tile.columns + column);
-                    *sum = (*sum).wrapping_add(_mm_cvtsi128_si32(products));
-                }
-            }
-        }
-        R
-    }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -187,23 +140,6 @@ mod tests {
             for (at, &sum) in sums.iter().enumerate() {
                 let each = (0..depth).map(|p| difference(p, at / 48, other[p * 40 + at % 48 % 32]));
                 let rest = if at % 48 < 32 { each.sum() } else { 0 };
-                assert_eq!(sum, 3 + rest, "{at}");
-            }
-        }
-        if has_avx2() {
-            // Four, two and one.
-            let mut sums = vec![3; 7 * 48];
-            let (out, left, right) = (sums.as_mut_ptr(), other.as_ptr(), panel.as_ptr());
-            let (row, step, pitch) = (depth, 1, columns);
-            // SAFETY: as above.
-            unsafe {
-                Tile { out, columns: 48, left, row, step, right, pitch, depth, adds: false }
-                    .add_rests_to_rows(7, &rests)
-            };
-            for (at, &sum) in sums.iter().enumerate() {
-                let each = (0..depth).map(|p| (p, other[at / 48 * depth + p]));
-                let rest =
-                    if at % 48 < columns { each.map(|(p, x)| difference(p, at % 48, x)).sum() } else { 0 };
                 assert_eq!(sum, 3 + rest, "{at}");
             }
         }

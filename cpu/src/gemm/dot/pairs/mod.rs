@@ -3,17 +3,20 @@
 //!
 //! A dot group (four bytes) takes three instructions where `vpmaddubsw` multiplies unsigned bytes with signed ones. It adds two
 //! products in 16 bits and saturates there. It does not where the positive ones of a pair of weights are 128 at most in total,
-//! and so the negative ones: 255 · 128 < 2¹⁵. So weights are cut to such pairs, and what was cut off, little of most weights,
-//! is multiplied by itself. Where it is much, bytes of both sides are widened to two pairs of 16 bits, which takes four
-//! instructions. Sums are exact in both ways.
+//! and so the negative ones: 255 · 128 < 2¹⁵. Weights of convolutions are cut to such pairs, and what was cut off, little of most
+//! weights, is multiplied by itself. Products of matrices look at both operands: where the largest bytes of a left one would
+//! saturate with a group of the right one, which is rare, it is multiplied once more, exactly. Where it is much, bytes of both sides
+//! are widened to two pairs of 16 bits, which takes four instructions. Sums are exact in all ways.
 
 mod add_rests;
+mod deviations;
+mod lines;
 mod product;
 mod rests;
 mod tile;
 
 pub(crate) use product::{Panels, products, scratch_len};
-pub(crate) use rests::{PanelRests, Rest, cut};
+pub(crate) use rests::{PanelRests, Rest, cut, find};
 pub(crate) use tile::Tile;
 
 use super::isa::COLUMNS;

@@ -1,25 +1,28 @@
 //! Products of rows of unsigned bytes with panels of signed ones.
 //!
-//! Where much was cut off a panel, more than a few rows become the right operand, in dot groups whose lines are rows, and the
-//! panel, which then is broadcast, the left one: so what was cut off is multiplied with vectors of rows. Sums are transposed.
+//! What rows have above the least of them (`deviations`) is multiplied with two lines of a panel at a time where little of that
+//! may not fit into 16 bits, else with one line, else with what is widened to 16 bits (`lines`). It depends on the numbers of
+//! both sides, so each panel is asked. A few rows, for which that would take as long as their products, are widened but where the
+//! panel is known to fit for the most part.
 
-use super::{COLUMNS, PanelRests, ROWS, Tile, WIDTH, available, widen};
-use crate::loops::parallel::Parts;
-use crate::loops::transpose::Block;
+use super::lines::{Lines, places};
+use super::{COLUMNS, PanelRests, Tile, available, deviations, widen};
 
-/// Dot groups of a row that are multiplied at a time, so that what of four vectors' widths of rows and of a panel belongs to them
-/// stays in the first cache while strips go by.
-const DEPTH: usize = 48;
-/// Rows up to which vectors are of columns.
+/// Dot groups of a row that are multiplied at a time, so that what of a panel belongs to them stays in the first cache while rows
+/// go by.
+const DEPTH: usize = 96;
+/// Rows that are too few to look at panels for.
 const FEW: usize = 8;
-/// Where one dot group of at least so many has a rest, rests are multiplied row by row.
-const FEW_RESTS: usize = 256;
+/// Where one dot group of at least so many may not fit, a few rows are widened.
+const FEW_RESTS: usize = 64;
+/// One group of lines in so many may be computed once more: by two lines, by one.
+const TWICE: [usize; 2] = [32, 16];
 
 /// The right operand.
 #[derive(Clone, Copy)]
 pub(crate) struct Panels<'a> {
     pub(crate) dot_groups: &'a [u32],
-    /// What was cut off them, and which one is the first of `dot_groups`; without, nothing was.
+    /// Where their products may not fit into 16 bits, and which panel is the first of `dot_groups`; without, it is not known.
     pub(crate) rests: Option<(&'a PanelRests, usize)>,
 }
 
@@ -29,195 +32,206 @@ impl Panels<'_> {
     }
 }
 
-/// Words from a line of rows to the next: an odd number of widths, as lines that are a power of two apart would share places
-/// in the caches.
-fn pitch(rows: usize) -> usize {
-    (rows.div_ceil(WIDTH) / 2 * 2 + 1) * WIDTH
-}
-
 /// Words that `products` needs for so many rows.
 pub(crate) fn scratch_len(rows: usize, depth: usize) -> usize {
-    3 * pitch(rows) * depth + COLUMNS * pitch(rows)
+    let least = if rows > FEW { 4 * depth + rows * deviations::pitch(depth) } else { 0 };
+    least + 2 * rows * depth
 }
 
-/// `count` rows of `depth` dot groups of unsigned bytes times all panels; rows of sums have `width` numbers and are `stride`
-/// apart.
+/// `count` rows of `depth` dot groups, an even number, of unsigned bytes times all panels; rows of sums have `width` numbers, are
+/// `stride` apart, and begin with those of `start`.
 pub(crate) fn products(
     sums: &mut [u32],
     (width, stride): (usize, usize),
-    strip: &[u32],
+    (strip, start): (&[u32], &[i32]),
     scratch: &mut [u32],
     count: usize,
     panels: Panels<'_>,
     depth: usize,
 ) {
-    if depth == 0 {
-        return sums.fill(0);
-    }
     assert!(available() && strip.len() >= count * depth && stride >= width && sums.len() >= count * stride);
-    assert!(width.is_multiple_of(COLUMNS) && panels.dot_groups.len() >= depth * width);
-    assert!(scratch.len() >= scratch_len(count, depth));
-    let pitch = pitch(count);
-    let (lines, scratch) = scratch.split_at_mut(depth * pitch);
-    let (columns, widened) = scratch.split_at_mut(COLUMNS * pitch);
-    let (mut arranged, mut ready) = (false, false);
-    let each = panels.dot_groups.chunks_exact(depth * COLUMNS).enumerate().take(width / COLUMNS);
-    for (i, panel) in each {
-        let (rests, sums) = (panels.rests(i), &mut sums[i * COLUMNS..]);
-        let many = rests.filter(|rests| count > FEW && rests.len() * FEW_RESTS > panel.len());
-        let Some(rests) = many else {
-            if rests.is_none() && !ready {
-                widen(&strip[..count * depth], 1, false, widened);
-                ready = true;
-            }
-            rows_by_panel(sums, stride, (strip, widened), count, (panel, rests), depth);
-            continue;
-        };
-        if !arranged {
-            transpose(strip, depth, lines, pitch, (depth, count));
-            arranged = true;
-        }
-        let tile = Tile {
-            out: columns.as_mut_ptr().cast(),
-            columns: pitch,
-            left: panel.as_ptr(),
-            row: 1,
-            step: COLUMNS,
-            right: lines.as_ptr(),
-            pitch,
+    assert!(
+        width.is_multiple_of(COLUMNS) && panels.dot_groups.len() >= depth * width && start.len() >= width
+    );
+    assert!(scratch.len() >= scratch_len(count, depth) && depth.is_multiple_of(2));
+    let strip = &strip[..count * depth];
+    if depth == 0 {
+        let start: &[u32] = bytemuck::cast_slice(&start[..width]);
+        return sums.chunks_mut(stride).take(count).for_each(|sums| sums[..width].copy_from_slice(start));
+    }
+    let (widened, scratch) = scratch.split_at_mut(2 * count * depth);
+    let (found, scratch) = scratch.split_at_mut(if count > FEW { 2 * depth } else { 0 });
+    let (least, scratch) = scratch.split_at_mut(found.len() / 2);
+    let (tops, above) = scratch.split_at_mut(least.len());
+    if count > FEW {
+        deviations::write(strip, depth, (least, tops), above);
+    }
+    let mut is_widened = false;
+    let each = panels.dot_groups.chunks_exact(depth * COLUMNS).zip(start.chunks_exact(COLUMNS)).enumerate();
+    for (i, (panel, start)) in each.take(width / COLUMNS) {
+        let sums = &mut sums[i * COLUMNS..];
+        assert!(sums.len() >= (count - 1) * stride + COLUMNS);
+        let lines = Lines {
+            out: sums.as_mut_ptr().cast(),
+            columns: stride,
+            from: start.as_ptr(),
+            from_columns: 0,
+            left: strip.as_ptr(),
+            row: depth,
+            panel: panel.as_ptr(),
             depth,
-            adds: false,
+            next: None,
         };
-        // SAFETY: the instructions were asserted; there are `depth` lines, and sums for each of the panel's columns.
-        unsafe {
-            for first in (0..depth).step_by(DEPTH) {
-                let part = Tile { depth: (depth - first).min(DEPTH), adds: first > 0, ..tile };
-                for strip in (0..COLUMNS).step_by(ROWS) {
-                    let left = part.left.add(first * COLUMNS + strip);
-                    let (out, right) = (part.out.add(strip * pitch), part.right.add(first * pitch));
-                    Tile { left, out, right, ..part }.compute::<ROWS, false, true>(count);
+        if count <= FEW {
+            if let Some(rests) = panels.rests(i).filter(|rests| rests.len() * FEW_RESTS <= panel.len()) {
+                // SAFETY: the instructions, and that all lies inside, were asserted; rests belong to the panel.
+                unsafe {
+                    lines.compute::<1>(count);
+                    lines.correct::<1>(count, rests.iter().map(|&[place, _]| place));
                 }
+                continue;
             }
-            tile.add_rests(count.next_multiple_of(WIDTH), rests);
+        } else {
+            let [two, one] = TWICE.map(|share| panel.len() / share);
+            let two = places::<2>(panel, tops, &mut found[..two / 2]);
+            let one = if two.is_some() { None } else { places::<1>(panel, tops, &mut found[..one]) };
+            if let Some(len) = two.or(one) {
+                let mut base = [0; COLUMNS];
+                // SAFETY: as above; sums of a row are those of a panel.
+                unsafe { Lines { out: base.as_mut_ptr(), left: least.as_ptr(), ..lines }.compute::<1>(1) };
+                let (from, left, row) = (base.as_ptr(), above.as_ptr(), deviations::pitch(depth));
+                // Of the last one nobody may need what follows.
+                let next = Some(panel.as_ptr().wrapping_add(panel.len()));
+                let above = Lines { from, left, row, next, ..lines };
+                // SAFETY: as above.
+                unsafe {
+                    match two {
+                        Some(_) => by_lines::<2>(above, count, &found[..len]),
+                        None => by_lines::<1>(above, count, &found[..len]),
+                    }
+                }
+                continue;
+            }
         }
-        transpose(columns, pitch, sums, stride, (count, COLUMNS));
+        if !is_widened {
+            widen(strip, 1, false, widened);
+            is_widened = true;
+        }
+        let start: &[u32] = bytemuck::cast_slice(start);
+        sums.chunks_mut(stride).take(count).for_each(|sums| sums[..COLUMNS].copy_from_slice(start));
+        // SAFETY: as above.
+        unsafe { widened_rows(lines, widened, count) };
     }
 }
 
-/// `output[r · row_size + i] = input[i · stride + r]` for so many `r` and `i`.
-fn transpose(
-    input: &[u32],
-    stride: usize,
-    output: &mut [u32],
-    row_size: usize,
-    (rows, columns): (usize, usize),
-) {
-    let (input, output): (&[[u8; 4]], &mut [[u8; 4]]) =
-        (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
-    let output = &Parts::new(output);
-    // SAFETY: nobody else has the output.
-    unsafe { Block { input, stride, output, at: 0, row_size, rows, columns }.transpose() };
+/// Sums of rows in parts of the depth, and what they lack.
+///
+/// # Safety
+/// As of `Lines`.
+unsafe fn by_lines<const LINES: usize>(lines: Lines, count: usize, places: &[u32]) {
+    for first in (0..lines.depth).step_by(DEPTH) {
+        let part = Lines {
+            left: lines.left.wrapping_add(first),
+            panel: lines.panel.wrapping_add(first * COLUMNS),
+            next: lines.next.map(|next| next.wrapping_add(first * COLUMNS)),
+            depth: (lines.depth - first).min(DEPTH),
+            ..lines
+        };
+        let part = match first {
+            0 => part,
+            _ => Lines { from: lines.out, from_columns: lines.columns, ..part },
+        };
+        // SAFETY: as the caller promises.
+        unsafe { part.compute::<LINES>(count) };
+    }
+    // SAFETY: as the caller promises.
+    unsafe { lines.correct::<LINES>(count, places.iter().copied()) };
 }
 
-/// Rows of a panel with vectors of its columns: `strip` where it was cut, else the same widened. Which is the way for few rows,
-/// of which vectors would be empty for the most part, and for few rests, which are multiplied row by row.
-fn rows_by_panel(
-    sums: &mut [u32],
-    stride: usize,
-    (strip, widened): (&[u32], &[u32]),
-    count: usize,
-    (panel, rests): (&[u32], Option<&[[u32; 2]]>),
-    depth: usize,
-) {
-    let (left, step) = if rests.is_some() { (strip, 1) } else { (widened, 2) };
-    assert!(left.len() >= step * count * depth && panel.len() >= depth * COLUMNS);
-    assert!(sums.len() >= (count - 1) * stride + COLUMNS);
+/// Adds the products of widened rows to what sums are.
+///
+/// # Safety
+/// As of `Lines`, whose left operand is not read; the rows have `2 · depth` words each.
+unsafe fn widened_rows(lines: Lines, widened: &[u32], count: usize) {
     let tile = Tile {
-        out: sums.as_mut_ptr().cast(),
-        columns: stride,
-        left: left.as_ptr(),
-        row: step * depth,
-        step,
-        right: panel.as_ptr(),
+        out: lines.out,
+        columns: lines.columns,
+        left: widened.as_ptr(),
+        row: 2 * lines.depth,
+        step: 2,
+        right: lines.panel,
         pitch: COLUMNS,
-        depth,
-        adds: false,
+        depth: lines.depth,
+        adds: true,
     };
     let mut row = 0;
     while row < count {
-        let (out, left) = (tile.out.wrapping_add(row * stride), tile.left.wrapping_add(row * tile.row));
+        let (out, left) = (tile.out.wrapping_add(row * tile.columns), tile.left.wrapping_add(row * tile.row));
         let tile = Tile { out, left, ..tile };
-        // SAFETY: `products` asserted the instructions; rows and columns lie inside by the assertions.
+        // SAFETY: as the caller promises.
         row += unsafe {
-            match (count - row, rests.is_some()) {
-                (4.., true) => tile.compute::<4, true, true>(COLUMNS),
-                (4.., false) => tile.compute::<4, true, false>(COLUMNS),
-                (2.., true) => tile.compute::<2, true, true>(COLUMNS),
-                (_, true) => tile.compute::<1, true, true>(COLUMNS),
-                (2.., false) => tile.compute::<2, true, false>(COLUMNS),
-                (_, false) => tile.compute::<1, true, false>(COLUMNS),
+            match count - row {
+                4.. => tile.compute::<4, true, false>(COLUMNS),
+                2.. => tile.compute::<2, true, false>(COLUMNS),
+                _ => tile.compute::<1, true, false>(COLUMNS),
             }
         };
-    }
-    if let Some(rests) = rests {
-        // SAFETY: as above.
-        unsafe { tile.add_rests_to_rows(count, rests) };
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::groups;
-    use super::super::{PanelRests, cut};
+    use super::super::{PanelRests, find};
     use super::*;
     use crate::threads::Pool;
 
-    /// Against the definition, with panels that are cut and others that are not.
+    /// Against the definition: panels of which nothing, a little, much and all may not fit; rows whose bytes are close together, far
+    /// apart, and as large as they can be.
     #[test]
     fn rows_by_panels_are_exact() {
         if !available() {
             return;
         }
         let sizes = [
-            (1, 3),
+            (1, 2),
+            (2, 20),
             (3, 20),
-            (4, 1),
-            (5, 7),
+            (5, 8),
             (8, 4),
             (9, 2),
-            (9, 3),
-            (16, 9),
-            (17, 33),
-            (20, 48),
-            (37, 101),
-            (33, 1),
-            (48, 9),
-            (64, 5),
+            (9, 4),
+            (16, 10),
+            (17, 34),
+            (20, 98),
+            (37, 202),
+            (33, 2),
+            (64, 6),
+            (12, 0),
         ];
-        for (count, depth) in sizes {
-            let (strip, width) = (groups(count * depth, 2, 300), 4 * COLUMNS);
-            let plain: Vec<_> =
-                [0, 60, 900, 3].iter().flat_map(|&share| groups(depth * COLUMNS, depth, share)).collect();
-            let mut panels = plain.clone();
+        let rows: [(u32, u32, u32); 5] =
+            [(!0, 0, 0), (0x1f1f_1f1f, 0x6060_6060, 0), (0, 0, !0), (!0, 0, 0x8080_8080), (0, 0, 0)];
+        for ((count, depth), (and, add, or)) in sizes.into_iter().flat_map(|size| rows.map(|row| (size, row)))
+        {
+            let mut strip = groups(count * depth, 2, 300);
+            strip.iter_mut().for_each(|group| *group = ((*group & and) + add) | or);
+            let width = 6 * COLUMNS;
+            let start: Vec<i32> = (0..width as i32).map(|j| j * 1001 - 7).collect();
+            let mut panels: Vec<_> =
+                [0, 1, 20, 60, 900].iter().flat_map(|&share| groups(depth * COLUMNS, depth, share)).collect();
+            panels.extend(vec![0x8080_8080; depth * COLUMNS]);
             let rests: Vec<_> =
-                panels.chunks_mut(depth * COLUMNS).map(|panel| cut(panel, COLUMNS, 4)).collect();
+                panels.chunks(depth.max(1) * COLUMNS).map(|panel| find(panel, COLUMNS, 16)).collect();
             let rests = PanelRests::new(&rests, [depth, COLUMNS], (&Pool::new(1)).into());
             let mut scratch = vec![0; scratch_len(count, depth)];
-            for (dot_groups, rests) in [(&panels, Some((&rests, 0))), (&plain, None)] {
+            for rests in [Some((&rests, 0)), None] {
                 let stride = width + 16;
                 let mut sums = vec![7; count * stride];
-                products(
-                    &mut sums,
-                    (width, stride),
-                    &strip,
-                    &mut scratch,
-                    count,
-                    Panels { dot_groups, rests },
-                    depth,
-                );
+                let panels = Panels { dot_groups: &panels, rests };
+                products(&mut sums, (width, stride), (&strip, &start), &mut scratch, count, panels, depth);
                 for (i, j) in (0..count).flat_map(|i| (0..width).map(move |j| (i, j))) {
-                    let sum = sums[i * stride + j];
-                    let panel = &plain[j / COLUMNS * depth * COLUMNS + j % COLUMNS..];
+                    let panel =
+                        panels.dot_groups.get(j / COLUMNS * depth * COLUMNS + j % COLUMNS..).unwrap_or(&[]);
                     let want: i32 = (0..depth)
                         .flat_map(|p| {
                             let (a, b) =
@@ -225,7 +239,8 @@ mod tests {
                             [0, 1, 2, 3].map(|k| i32::from(a[k]) * i32::from(b[k] as i8))
                         })
                         .sum();
-                    assert_eq!(sum as i32, want, "{count} × {depth}: {i} {j}");
+                    let sum = sums[i * stride + j] as i32;
+                    assert_eq!(sum, start[j] + want, "{count} × {depth}, {and:x} {add:x} {or:x}: {i} {j}");
                 }
             }
         }

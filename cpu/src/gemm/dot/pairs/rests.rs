@@ -43,6 +43,18 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
+/// Where products of a pair of weights of a panel, whose lines have `columns` dot groups of signed bytes, with unsigned bytes may
+/// not fit into 16 bits: the place and the group of each; `None` where it is more than one dot group in `share`.
+pub(crate) fn find(panel: &[u32], columns: usize, share: usize) -> Option<Vec<[u32; 2]>> {
+    assert!(columns <= GOES_ON as usize && panel.len() < columns << 24);
+    let places = panel.iter().enumerate().filter(|(_, group)| rest(**group) != 0);
+    let found: Vec<_> = places
+        .map(|(i, &group)| [(((i / columns) << 8) | (i % columns)) as u32, group])
+        .take(panel.len() / share + 1)
+        .collect();
+    (found.len() <= panel.len() / share).then_some(found)
+}
+
 /// Cuts the weights of a panel whose lines have `columns` dot groups of signed bytes. The rests, in chunks, of which those that
 /// follow one another mostly belong to different columns; `None`, and nothing is changed, where more than one dot group in `share`
 /// has one.
