@@ -60,6 +60,12 @@ pub(crate) trait ByteMatrix: Sync {
     /// The zero point of a row or column.
     fn zero(&self, batch: usize, at: usize, signed: bool) -> u8;
 
+    /// The batch's matrix, where its rows are contiguous in memory: the bytes from its first one on, how many from a row to the
+    /// next, and which bits of each to flip for unsigned numbers, or for signed ones.
+    fn lines(&self, _batch: usize, _signed: bool) -> Option<(&[u8], usize, u8)> {
+        None
+    }
+
     /// Whether all rows (or columns) of a matrix share theirs.
     fn shares_zero(&self) -> bool {
         false

@@ -370,6 +370,11 @@ impl ByteMatrix for Operand<'_> {
         self.zeros.byte(batch, at, self.data.signed() == Some(true), signed)
     }
 
+    fn lines(&self, batch: usize, signed: bool) -> Option<(&[u8], usize, u8)> {
+        let (bytes, flip) = self.data.as_bytes(signed)?;
+        (self.strides.1 == 1).then(|| (&bytes[self.offsets.at(batch)..], self.strides.0, flip))
+    }
+
     fn shares_zero(&self) -> bool {
         self.zeros.values.is_none() || self.zeros.stride == 0
     }

@@ -93,7 +93,17 @@ impl<'a> Bytes<'a> {
     }
 }
 
-impl Bytes<'_> {
+impl<'a> Bytes<'a> {
+    /// Integers as bytes, and which bits of each to flip for signed or unsigned ones, which are 128 apart.
+    fn as_bytes(self, signed: bool) -> Option<(&'a [u8], u8)> {
+        let (bytes, own): (&[u8], bool) = match self {
+            Bytes::I8(x) => (bytemuck::cast_slice(x), true),
+            Bytes::U8(x) => (x, false),
+            _ => return None,
+        };
+        Some((bytes, if own == signed { 0 } else { 128 }))
+    }
+
     /// Whether these are integers, and signed ones.
     fn signed(self) -> Option<bool> {
         match self {
@@ -105,13 +115,8 @@ impl Bytes<'_> {
 
     /// Writes the integers from `start` at a stride as signed or unsigned ones, which are 128 apart.
     fn load_bytes(self, start: usize, stride: usize, signed: bool, out: &mut [u8]) {
-        let (bytes, own): (&[u8], bool) = match self {
-            Bytes::I8(x) => (bytemuck::cast_slice(x), true),
-            Bytes::U8(x) => (x, false),
-            _ => return,
-        };
+        let Some((bytes, flip)) = self.as_bytes(signed) else { return };
         let from = &bytes[start..];
-        let flip = if own == signed { 0 } else { 128 };
         match stride {
             1 if flip == 0 => out.copy_from_slice(&from[..out.len()]),
             1 => out.iter_mut().zip(from).for_each(|(y, &x)| *y = x ^ flip),

@@ -17,6 +17,7 @@ use std::ops::Range;
 use super::amx::{self, Tiles};
 use super::isa::{COLUMNS, DotGroup, Int8x4, STRIP};
 use super::micro_kernel::{Fetch, RowsByPanel, Sums};
+use super::pack_bytes::pack;
 use super::pairs::{self, PanelRests, Panels};
 use crate::gemm::epilogue::Epilogue;
 use crate::gemm::operand::ByteMatrix;
@@ -302,52 +303,6 @@ impl Tile {
             let first = self.columns.start + i * COLUMNS;
             let columns = first..(first + COLUMNS).min(self.columns.end);
             pack(b, self.batch, self.k, columns, &mut dot_groups[i * size..][..size], sums);
-        }
-    }
-}
-
-/// Writes one panel of signed bytes, in which what is missing is zero, and adds up its columns.
-fn pack(
-    b: &dyn ByteMatrix,
-    batch: usize,
-    k: usize,
-    columns: Range<usize>,
-    out: &mut [u32],
-    sums: &mut [i32],
-) {
-    let width = columns.len();
-    let mut lines = [[0u8; COLUMNS]; 4];
-    out[k.div_ceil(4) * COLUMNS..].fill(0);
-    for (start, out) in (0..k).step_by(4).zip(out.chunks_exact_mut(COLUMNS)) {
-        for (i, line) in lines.iter_mut().enumerate() {
-            match start + i < k {
-                true => b.fill(batch, start + i..start + i + 1, columns.clone(), true, &mut line[..width]),
-                false => line.fill(0),
-            }
-        }
-        widest(Interleave { lines: lines.each_ref().map(|line| &line[..]), out });
-        for line in &lines {
-            sums.iter_mut().zip(line).for_each(|(sum, &x)| *sum += i32::from(x as i8));
-        }
-    }
-}
-
-/// Makes dot groups of the bytes of four lines.
-struct Interleave<'a> {
-    lines: [&'a [u8]; 4],
-    out: &'a mut [u32],
-}
-
-impl Loop for Interleave<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Interleave { lines: [a, b, c, d], out } = self;
-        let n = out.len();
-        let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
-        for j in 0..n {
-            out[j] = u32::from(a[j]) | u32::from(b[j]) << 8 | u32::from(c[j]) << 16 | u32::from(d[j]) << 24;
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod bf16;
 pub(crate) mod int8;
 pub(crate) mod isa;
 mod micro_kernel;
+mod pack_bytes;
 pub(crate) mod pairs;
 mod tile_product;
 
