@@ -2,8 +2,8 @@
 //!
 //! What rows have above the least of them (`deviations`) is multiplied with two lines of a panel at a time where little of that
 //! may not fit into 16 bits, else with one line, else with what is widened to 16 bits (`lines`). It depends on the numbers of
-//! both sides, so each panel is asked. A few rows, for which that would take as long as their products, are widened but where the
-//! panel is known to fit for the most part.
+//! both sides, so each panel is asked. A few rows, for which that would take as long as their products, and rows that do not fit with
+//! two lines take one line where the panel is known to fit for the most part; without that knowledge a few rows are widened.
 
 use super::lines::{Lines, places};
 use super::{COLUMNS, PanelRests, Tile, available, deviations, widen};
@@ -13,7 +13,9 @@ use super::{COLUMNS, PanelRests, Tile, available, deviations, widen};
 const DEPTH: usize = 96;
 /// Rows that are too few to look at panels for.
 const FEW: usize = 8;
-/// Where one dot group of at least so many may not fit, a few rows are widened.
+/// Rows from which looking at a panel takes little of the time.
+const MANY: usize = 32;
+/// Where one dot group of at least so many may not fit whatever the rows are, it is known where that is, without looking.
 const FEW_RESTS: usize = 64;
 /// One group of lines in so many may be computed once more: by two lines, by one.
 const TWICE: [usize; 2] = [32, 16];
@@ -63,10 +65,7 @@ pub(crate) fn products(
     let (found, scratch) = scratch.split_at_mut(if count > FEW { 2 * depth } else { 0 });
     let (least, scratch) = scratch.split_at_mut(found.len() / 2);
     let (tops, above) = scratch.split_at_mut(least.len());
-    if count > FEW {
-        deviations::write(strip, depth, (least, tops), above);
-    }
-    let mut is_widened = false;
+    let (mut is_widened, mut is_above, mut fits_twice) = (false, false, count >= MANY);
     let each = panels.dot_groups.chunks_exact(depth * COLUMNS).zip(start.chunks_exact(COLUMNS)).enumerate();
     for (i, (panel, start)) in each.take(width / COLUMNS) {
         let sums = &mut sums[i * COLUMNS..];
@@ -82,36 +81,45 @@ pub(crate) fn products(
             depth,
             next: None,
         };
-        if count <= FEW {
-            if let Some(rests) = panels.rests(i).filter(|rests| rests.len() * FEW_RESTS <= panel.len()) {
-                // SAFETY: the instructions, and that all lies inside, were asserted; rests belong to the panel.
-                unsafe {
-                    lines.compute::<1>(count);
-                    lines.correct::<1>(count, rests.iter().map(|&[place, _]| place));
+        // Of the last one nobody may need what follows.
+        let next = Some(panel.as_ptr().wrapping_add(panel.len())).filter(|_| count >= MANY);
+        let few = panels.rests(i).filter(|rests| rests.len() * FEW_RESTS <= panel.len());
+        if count > FEW && (fits_twice || few.is_none()) && !is_above {
+            deviations::write(strip, depth, (&mut *least, &mut *tops), above);
+            is_above = true;
+        }
+        let [most_twice, most] = TWICE.map(|share| panel.len() / share);
+        let twice = match count > FEW && (fits_twice || few.is_none()) {
+            true => places::<2>(panel, tops, &mut found[..most_twice / 2]),
+            false => None,
+        };
+        if let (None, Some(rests)) = (twice, few) {
+            // All panels are multiplied with the same rows.
+            fits_twice = false;
+            let rests = rests.iter().map(|&[place, _]| place);
+            // SAFETY: the instructions, and that all lies inside, were asserted; rests belong to the panel.
+            unsafe { by_lines::<1>(Lines { next, ..lines }, count, rests) };
+            continue;
+        }
+        let once = match count > FEW && twice.is_none() {
+            true => places::<1>(panel, tops, &mut found[..most]),
+            false => None,
+        };
+        if let Some(len) = twice.or(once) {
+            let mut base = [0; COLUMNS];
+            // SAFETY: as above; sums of a row are those of a panel.
+            unsafe { Lines { out: base.as_mut_ptr(), left: least.as_ptr(), ..lines }.compute::<1>(1) };
+            let (from, left, row) = (base.as_ptr(), above.as_ptr(), deviations::pitch(depth));
+            let above = Lines { from, left, row, next, ..lines };
+            let found = found[..len].iter().copied();
+            // SAFETY: as above.
+            unsafe {
+                match twice {
+                    Some(_) => by_lines::<2>(above, count, found),
+                    None => by_lines::<1>(above, count, found),
                 }
-                continue;
             }
-        } else {
-            let [two, one] = TWICE.map(|share| panel.len() / share);
-            let two = places::<2>(panel, tops, &mut found[..two / 2]);
-            let one = if two.is_some() { None } else { places::<1>(panel, tops, &mut found[..one]) };
-            if let Some(len) = two.or(one) {
-                let mut base = [0; COLUMNS];
-                // SAFETY: as above; sums of a row are those of a panel.
-                unsafe { Lines { out: base.as_mut_ptr(), left: least.as_ptr(), ..lines }.compute::<1>(1) };
-                let (from, left, row) = (base.as_ptr(), above.as_ptr(), deviations::pitch(depth));
-                // Of the last one nobody may need what follows.
-                let next = Some(panel.as_ptr().wrapping_add(panel.len()));
-                let above = Lines { from, left, row, next, ..lines };
-                // SAFETY: as above.
-                unsafe {
-                    match two {
-                        Some(_) => by_lines::<2>(above, count, &found[..len]),
-                        None => by_lines::<1>(above, count, &found[..len]),
-                    }
-                }
-                continue;
-            }
+            continue;
         }
         if !is_widened {
             widen(strip, 1, false, widened);
@@ -128,7 +136,7 @@ pub(crate) fn products(
 ///
 /// # Safety
 /// As of `Lines`.
-unsafe fn by_lines<const LINES: usize>(lines: Lines, count: usize, places: &[u32]) {
+unsafe fn by_lines<const LINES: usize>(lines: Lines, count: usize, places: impl Iterator<Item = u32>) {
     for first in (0..lines.depth).step_by(DEPTH) {
         let part = Lines {
             left: lines.left.wrapping_add(first),
@@ -145,7 +153,7 @@ unsafe fn by_lines<const LINES: usize>(lines: Lines, count: usize, places: &[u32
         unsafe { part.compute::<LINES>(count) };
     }
     // SAFETY: as the caller promises.
-    unsafe { lines.correct::<LINES>(count, places.iter().copied()) };
+    unsafe { lines.correct::<LINES>(count, places) };
 }
 
 /// Adds the products of widened rows to what sums are.
