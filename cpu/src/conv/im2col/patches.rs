@@ -94,6 +94,11 @@ impl PatchTable {
         self.width
     }
 
+    /// Kernel positions.
+    pub(crate) fn kernel(&self) -> usize {
+        self.outer_kernel * self.inner_kernel
+    }
+
     /// Kernel positions of all axes but the last.
     pub(crate) fn outer_kernel(&self) -> usize {
         self.outer_kernel

@@ -1,5 +1,6 @@
 //! Pooling over windows. Bound by reading the input, for small windows.
 
+mod bytes;
 mod channel_blocked;
 mod flat;
 mod floats;
@@ -20,6 +21,7 @@ use crate::tensor::{ElementType, bf16, f16};
 
 use crate::kernel::{CpuKernel, Entry, Kernel, NodeContext};
 use crate::loops::number::dispatch;
+use bytes::ByteMax;
 use channel_blocked::ChannelBlockedMax;
 use floats::Floats;
 use fold::{Max, Mean, Norm};
@@ -49,6 +51,9 @@ fn build_max(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
     }
     if node.input(0) == Some(ElementType::F32) && node.output(1).is_none() {
         return Ok(CpuKernel::Tensor(Box::new(Floats::new(op))));
+    }
+    if let Some(kernel) = ByteMax::new(&op, node.input(0)).filter(|_| node.output(1).is_none()) {
+        return Ok(CpuKernel::Tensor(Box::new(kernel)));
     }
     dispatch!(node.input(0), T in [f32, f64, f16, bf16, i8, u8] => {
         Ok(CpuKernel::Tensor(if node.output(1).is_some() {

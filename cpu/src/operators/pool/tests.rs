@@ -207,3 +207,43 @@ fn floats_as_wider_ones() {
         }
     }
 }
+
+/// Against the same windows of `f64`: lines shorter and longer than a vector of bytes, bands of lines, other strides.
+#[test]
+fn bytes_as_wider_ones() {
+    for (shape, kernel, strides, pads, dilations, ceil) in [
+        (vec![1, 5, 14, 14], vec![3, 3], vec![1, 1], vec![1, 1, 1, 1], vec![1, 1], 0),
+        (vec![2, 3, 1, 1], vec![3, 3], vec![2, 2], vec![1, 1, 1, 1], vec![1, 1], 0),
+        (vec![1, 3, 112, 112], vec![3, 3], vec![2, 2], vec![1, 1, 1, 1], vec![1, 1], 0),
+        (vec![2, 2, 13, 67], vec![3, 3], vec![2, 2], vec![0, 1, 1, 0], vec![1, 1], 1),
+        (vec![1, 2, 9, 64], vec![2, 2], vec![2, 2], vec![0, 0, 0, 0], vec![1, 1], 0),
+        (vec![1, 2, 17, 96], vec![5, 7], vec![1, 1], vec![2, 3, 2, 3], vec![1, 1], 0),
+        (vec![1, 2, 17, 31], vec![4, 3], vec![2, 2], vec![2, 2, 2, 2], vec![2, 2], 0),
+        (vec![1, 2, 9, 130], vec![2, 3], vec![3, 3], vec![1, 2, 0, 1], vec![1, 1], 1),
+        (vec![1, 16, 33, 230], vec![3, 3], vec![2, 1], vec![1, 1, 1, 1], vec![1, 1], 0),
+        (vec![2, 8, 500], vec![3], vec![2], vec![1, 1], vec![1], 0),
+        (vec![1, 2, 6, 5, 39], vec![2, 2, 2], vec![2, 2, 2], vec![0, 0, 0, 1, 0, 1], vec![1, 1, 1], 1),
+        (vec![1, 2, 0, 4], vec![3, 3], vec![2, 2], vec![2, 2, 2, 2], vec![1, 1], 0),
+    ] {
+        let count: usize = shape.iter().product();
+        let bytes: Vec<u8> = (0..count).map(|i| (i * 7919 % 1009) as u8).collect();
+        let signed: Vec<i8> = bytes.iter().map(|&x| x as i8).collect();
+        let attributes = [
+            ("kernel_shape", ints(&kernel)),
+            ("strides", ints(&strides)),
+            ("pads", ints(&pads)),
+            ("dilations", ints(&dilations)),
+            ("ceil_mode", Attribute::Int(ceil)),
+        ];
+        let wide =
+            |x: Vec<f64>| elements::<f64>(&run("MaxPool", 22, &attributes, &[t(&shape, &x)], 1).unwrap()[0]);
+        let (want_shape, want) = wide(bytes.iter().map(|&x| x.into()).collect());
+        let (got_shape, got) =
+            elements::<u8>(&run("MaxPool", 22, &attributes, &[t(&shape, &bytes)], 1).unwrap()[0]);
+        assert_eq!(got_shape, want_shape);
+        assert!(got.iter().zip(&want).all(|(&x, &y)| f64::from(x) == y.max(0.0)), "{shape:?} {kernel:?}");
+        let (_, want) = wide(signed.iter().map(|&x| x.into()).collect());
+        let (_, got) = elements::<i8>(&run("MaxPool", 22, &attributes, &[t(&shape, &signed)], 1).unwrap()[0]);
+        assert!(got.iter().zip(&want).all(|(&x, &y)| f64::from(x) == y.max(-128.0)), "{shape:?} {kernel:?}");
+    }
+}

@@ -1,9 +1,12 @@
 //! Convolutions with a constant weight where there are no dot products of four bytes (the processor has none, or the image
-//! has more than two axes): by products of pairs (`gemm::dot::pairs`), weights on the left and dot groups of four neighbouring
-//! channels on the right. The image becomes planes of dot groups; a thread gathers what some positions read, and multiplies it
-//! with all weights. Kernels of 3 × 3 with enough channels and tiles go by Winograd's algorithm (`winograd`).
+//! has more than two axes): by products of pairs (`gemm::dot::pairs`), weights on the left and dot groups of four channels on
+//! the right, in an order that `order` chooses; of few channels dot groups have four neighbouring weights of a row. The image
+//! becomes planes of dot groups; a thread gathers what some positions read (`gather`), and multiplies it with all weights.
+//! Kernels of 3 × 3 with enough channels and tiles go by Winograd's algorithm (`winograd`).
 
+mod gather;
 mod job;
+mod order;
 #[cfg(test)]
 mod tests;
 mod winograd;
@@ -11,6 +14,7 @@ mod winograd;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use self::gather::Padded;
 use self::job::{Fetch, Job, Output, Write};
 use self::winograd::{TileShape, Tiling, WinogradRows};
 use super::known_zeros;
@@ -62,6 +66,10 @@ pub(crate) struct PairRows {
     m: usize,
     /// Dot groups of a row.
     depth: usize,
+    /// Which input channels lie side by side in dot groups; empty where they are as they come.
+    order: Weights<u32>,
+    /// Whether a dot group has four neighbouring weights of a row, in place of those of four channels.
+    flat: bool,
     /// For images with enough tiles.
     winograd: Option<WinogradRows>,
     /// The same of smaller tiles; made when an image comes for which those of `winograd` are too large.
@@ -77,8 +85,13 @@ pub(crate) struct Plan {
     /// Dot groups of the channels of a group.
     dot_groups: usize,
     channels: usize,
-    /// Whether planes are what positions read.
+    /// Words of a plane of dot groups.
+    plane: usize,
+    /// Whether planes are what positions read, and whether they hold only that of the image.
     in_place: bool,
+    picks: bool,
+    /// Where dot groups have neighbouring weights of a row.
+    padded: Option<Padded>,
     /// Where the weight is divided among threads: words between the lines of the image that all of them read.
     shared: Option<usize>,
 }
@@ -101,14 +114,42 @@ impl PairRows {
         let w = w.aligned()?;
         let (shape, weight, packing) = (w.shape(), w.view().bytes(), Packing::of(node));
         let (rows, channels, volume): (_, _, usize) = (shape[0], shape[1], shape[2..].iter().product());
-        let (m, depth) = (rows / op.group, channels.div_ceil(4) * volume);
+        // Of few channels the last dot group would be half empty.
+        let flat =
+            shape.len() == 4 && (channels * volume).div_ceil(4) * 8 <= channels.div_ceil(4) * volume * 7;
+        let depth = if flat { (channels * volume).div_ceil(4) } else { channels.div_ceil(4) * volume };
+        let m = rows / op.group;
+        let plain = |list: &[i64]| list.iter().all(|&x| x == 1);
+        let (window, square) = (&op.window, shape[2..] == [3, 3]);
+        let winograd = square
+            && op.group == 1
+            && !is_shifted
+            && !flat
+            && plain(&window.strides)
+            && plain(&window.dilations);
         if w.len() == 0 || depth > pairs::DEEPEST {
             return Ok(None);
         }
         let (strips, size) = (op.group * m.div_ceil(ROWS), ROWS * depth);
+        let pieces = packing.pieces(1);
+        // Tiles have an order of their own.
+        let is_ordered = op.group == 1 && !flat && !winograd && channels > 2;
+        let order = match is_ordered {
+            true => packing.filled(channels, |out| {
+                out.copy_from_slice(&order::order(weight, flip, [rows, channels, volume]));
+            }),
+            false => Weights::filled(0, |_| {}),
+        };
+        // Where each channel lies.
+        let mut places: Vec<usize> = (0..channels).collect();
+        if order.iter().any(|&channel| channel as usize >= channels) || is_ordered && order.is_empty() {
+            pieces.at(0).cannot_be_kept();
+            return Ok(None);
+        }
+        order.iter().enumerate().for_each(|(at, &channel)| places[channel as usize] = at);
         let mut rests = vec![None; strips];
         let all_rests = Parts::new(&mut rests);
-        let dot_groups = packing.filled(strips * size, |dot_groups| {
+        let dot_groups = pieces.at(0).filled(strips * size, |dot_groups| {
             split_mut(packing.pool, dot_groups, size, (1 << 16) / size + 1, |range, out| {
                 for (i, out) in range.zip(out.chunks_exact_mut(size)) {
                     let (group, first) = (i / m.div_ceil(ROWS), i % m.div_ceil(ROWS) * ROWS);
@@ -116,8 +157,11 @@ impl PairRows {
                         let from = (group * m + row) * channels * volume;
                         for (at, &byte) in weight[from..from + channels * volume].iter().enumerate() {
                             let (channel, tap) = (at / volume, at % volume);
-                            out[(channel / 4 * volume + tap) * ROWS + r] |=
-                                u32::from(byte ^ flip) << (8 * (channel % 4));
+                            let (group, byte_at) = match flat {
+                                true => (at / 4, at % 4),
+                                false => (places[channel] / 4 * volume + tap, places[channel] % 4),
+                            };
+                            out[group * ROWS + r] |= u32::from(byte ^ flip) << (8 * byte_at);
                         }
                     }
                     // SAFETY: each strip is packed once.
@@ -136,14 +180,10 @@ impl PairRows {
         let zeros = if is_shifted { (0..rows).map(zero).collect() } else { Vec::new() };
         let groups = op.group;
         let ones = |i: usize| {
-            let there = (channels - i / volume * 4).min(4);
+            let there = if flat { channels * volume - 4 * i } else { channels - i / volume * 4 };
             u32::from_le_bytes([0, 1, 2, 3].map(|j| u8::from(j < there)))
         };
         let ones = if is_shifted { (0..depth).map(ones).collect() } else { Vec::new() };
-        let plain = |list: &[i64]| list.iter().all(|&x| x == 1);
-        let (window, square) = (&op.window, shape[2..] == [3, 3]);
-        let winograd =
-            square && groups == 1 && !is_shifted && plain(&window.strides) && plain(&window.dilations);
         let winograd = winograd.then(|| WinogradRows::new(weight, flip, [m, channels], packing)).flatten();
         let volume = channels * volume;
         Ok(Some(PairRows {
@@ -160,12 +200,18 @@ impl PairRows {
             groups,
             m,
             depth,
+            order,
+            flat,
         }))
     }
 
     pub(crate) fn plan(&self, g: &Geometry, channels: usize, threads: usize) -> Plan {
         let ones = |of: &[usize]| of.iter().all(|&x| x == 1);
-        let in_place = g.input == g.output && ones(&g.kernel) && ones(&g.strides);
+        let all = |pads: &[usize]| pads.iter().all(|&pad| pad == 0);
+        let in_place = ones(&g.kernel) && all(&g.pads_begin) && all(&g.pads_end);
+        let picks = in_place && !ones(&g.strides);
+        let columns: usize = g.output.iter().product();
+        let plane = if picks { columns } else { g.input.iter().product() };
         let tiling = self.winograd.as_ref().and_then(|rows| {
             let smaller = || Tiling::new(g, TileShape { size: 2, ..rows.shape }, threads);
             let tiling = Tiling::new(g, rows.shape, threads).or_else(smaller)?;
@@ -176,7 +222,6 @@ impl PairRows {
         });
         // The larger of two operands is divided among threads, and so is the weight where threads would not have a block of positions
         // each; what all of them read has to be small.
-        let columns: usize = g.output.iter().product();
         let few = columns.div_ceil(pairs::WIDTH) < BLOCK.0 * threads;
         let divides = threads > 1 && (self.m > columns || few);
         let small = self.groups * self.depth * odd_widths(columns) <= CACHED * threads.max(4);
@@ -186,7 +231,10 @@ impl PairRows {
             tiling,
             dot_groups: channels.div_ceil(4),
             channels,
+            plane,
             in_place,
+            picks,
+            padded: self.flat.then(|| Padded::new(g)).flatten(),
             shared,
         }
     }
@@ -225,7 +273,11 @@ impl PairRows {
 
     /// Words of the planes, with what vectors read beyond them.
     fn planes_len(&self, plan: &Plan) -> usize {
-        (self.groups * plan.dot_groups * plan.table.plane() + pairs::WIDTH).next_multiple_of(pairs::WIDTH)
+        let planes = match &plan.padded {
+            Some(padded) => (self.groups * plan.channels * padded.plane()).div_ceil(4),
+            None => self.groups * plan.dot_groups * plan.plane,
+        };
+        (planes + pairs::WIDTH).next_multiple_of(pairs::WIDTH)
     }
 
     /// Bytes of scratch: what sums begin with and are multiplied with, planes, and what threads make of them together.

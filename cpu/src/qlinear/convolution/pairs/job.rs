@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use super::gather::{gather, interleave, interleave_picked};
 use super::{BLOCK, CACHED, GRAIN, PairRows, Plan, ROWS, odd_widths};
-use crate::conv::Patches;
-use crate::gemm::Source;
 use crate::gemm::pairs::{self, Rest, Tile};
 use crate::kernel::KernelContext;
+use crate::loops::fetch::into_second_cache;
 use crate::loops::parallel::{Shares, split_mut};
 use crate::loops::scratch::with_scratch;
 use crate::loops::simd::{Loop, widest};
@@ -44,20 +44,35 @@ pub(super) struct Job<'a> {
 impl Job<'_> {
     /// Makes planes of dot groups.
     pub(super) fn arrange(&self, cx: &KernelContext<'_>, image: &[u8], planes: &mut [u32]) {
-        let Plan { table, dot_groups, channels, .. } = self.plan;
-        let (plane, count) = (table.plane(), self.rows.groups * dot_groups);
-        if plane == 0 {
+        let Plan { table, dot_groups, channels, plane, picks, .. } = self.plan;
+        let (size, count) = (table.plane(), self.rows.groups * dot_groups);
+        if size == 0 || *plane == 0 {
             return;
         }
-        split_mut(cx.pool, &mut planes[..count * plane], plane, (1 << 15) / plane + 1, |range, out| {
-            for (i, out) in range.zip(out.chunks_exact_mut(plane)) {
+        if let Some(padded) = &self.plan.padded {
+            let (bytes, plane): (&mut [u8], _) = (bytemuck::cast_slice_mut(planes), padded.plane());
+            let channels = self.rows.groups * channels;
+            let grain = (1 << 15) / plane + 1;
+            return split_mut(cx.pool, &mut bytes[..channels * plane], plane, grain, |range, out| {
+                for (channel, out) in range.zip(out.chunks_exact_mut(plane)) {
+                    padded.fill(&image[channel * size..][..size], self.flip, self.zero, out);
+                }
+            });
+        }
+        let flip = u32::from_le_bytes([self.flip; 4]);
+        split_mut(cx.pool, &mut planes[..count * plane], *plane, (1 << 15) / plane + 1, |range, out| {
+            for (i, out) in range.zip(out.chunks_exact_mut(*plane)) {
                 let (group, first) = (i / dot_groups, i % dot_groups * 4);
                 // In the place of channels that are missing, whose weights are 0, the last one.
                 let lines = [0, 1, 2, 3].map(|j| {
-                    let channel = group * channels + (first + j).min(channels - 1);
-                    &image[channel * plane..][..plane]
+                    let at = (first + j).min(channels - 1);
+                    let channel = group * channels + self.rows.order.get(at).map_or(at, |&at| at as usize);
+                    &image[channel * size..][..size]
                 });
-                widest(Interleave { lines, flip: u32::from_le_bytes([self.flip; 4]), out });
+                match picks {
+                    true => interleave_picked(table, lines, flip, out),
+                    false => interleave(lines, 1, flip, out),
+                }
             }
         });
     }
@@ -71,7 +86,7 @@ impl Job<'_> {
         to: Output<'_>,
     ) {
         let (&PairRows { groups, m, depth, .. }, pool) = (self.rows, cx.pool);
-        let &Plan { table, dot_groups, in_place, .. } = &self.plan;
+        let Plan { dot_groups, in_place, plane, .. } = self.plan;
         let tiling = self.plan.tiling.as_ref();
         if let Some((rows, tiling)) = tiling.and_then(|tiling| Some((self.rows.winograd(tiling)?, tiling))) {
             let planes = (planes, u32::from_le_bytes([self.zero; 4]));
@@ -100,8 +115,7 @@ impl Job<'_> {
                 }
             });
         };
-        let of_group =
-            |group: usize| -> Lines<'_> { (&planes[group * dot_groups * table.plane()..], table.plane()) };
+        let of_group = |group: usize| -> Lines<'_> { (&planes[group * dot_groups * plane..], *plane) };
         if self.columns == 1 && self.rows.zeros.is_empty() && *in_place {
             let shares = Shares::new(m.div_ceil(ROWS), threads, usize::MAX, 1);
             return each_run(shares, &|group, strips| self.position(of_group(group), group, strips, to));
@@ -149,16 +163,17 @@ impl Job<'_> {
 
     /// What some positions read of a line.
     fn gather(&self, planes: &[u32], group: usize, line: usize, columns: Range<usize>, out: &mut [u32]) {
-        let patches = Patches {
-            table: &self.plan.table,
-            images: planes,
-            channels: self.plan.dot_groups,
-            interleaved: None,
-            load: |x: u32| x,
-            padding: u32::from_le_bytes([self.zero; 4]),
-        };
-        let count = columns.len();
-        patches.fill(group, line..line + 1, columns, &mut out[..count]);
+        let Plan { table, dot_groups, channels, padded, .. } = self.plan;
+        let (first, out) = (columns.start, &mut out[..columns.len()]);
+        if let Some(padded) = padded {
+            let positions = channels * table.kernel();
+            // In the place of those that are missing, whose weights are 0, the last one.
+            let all = [0, 1, 2, 3].map(|j| group * positions + (4 * line + j).min(positions - 1));
+            return padded.gather(bytemuck::cast_slice(planes), all, first, out);
+        }
+        let (channel, tap) = (line / table.kernel(), line % table.kernel());
+        let plane = &planes[(group * dot_groups + channel) * table.plane()..];
+        gather(table, tap, plane, u32::from_le_bytes([self.zero; 4]), first, out);
     }
 
     /// Some strips of a group where there is one position: sums of all their rows at once.
@@ -244,6 +259,7 @@ impl Job<'_> {
                 unsafe { tile.compute::<1, false, true>(count) };
             }
             let mut ready = false;
+            let end = strips.end;
             for strip in strips {
                 let rows = strip * ROWS..(strip * ROWS + ROWS).min(m);
                 for row in rows.clone() {
@@ -251,6 +267,10 @@ impl Job<'_> {
                 }
                 let number = group * m.div_ceil(ROWS) + strip;
                 let left = &self.rows.dot_groups[number * ROWS * depth..][..ROWS * depth];
+                if strip + 1 < end {
+                    // A large weight comes from memory at each run.
+                    into_second_cache(&self.rows.dot_groups[(number + 1) * ROWS * depth..][..ROWS * depth]);
+                }
                 if let Some(rests) = self.rows.rests.of(number) {
                     let tile = Tile { left: left.as_ptr(), step: ROWS, ..tile };
                     // SAFETY: as above.
@@ -281,27 +301,6 @@ impl Job<'_> {
                 }
             }
         });
-    }
-}
-
-/// Makes dot groups of bytes of four lines.
-struct Interleave<'a> {
-    lines: [&'a [u8]; 4],
-    flip: u32,
-    out: &'a mut [u32],
-}
-
-impl Loop for Interleave<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Interleave { lines: [a, b, c, d], flip, out } = self;
-        let n = out.len();
-        let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
-        for j in 0..n {
-            out[j] = flip ^ u32::from_le_bytes([a[j], b[j], c[j], d[j]]);
-        }
     }
 }
 

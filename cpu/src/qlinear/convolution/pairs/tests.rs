@@ -12,14 +12,18 @@ fn convolution() -> QuantizedConv {
 }
 
 /// The packed weight of such a node: its bytes are signed with the sign bit flipped by `flip`.
-fn rows(
+fn rows(weight: &[u8], flip: u8, shape: [usize; 2], pool: &Pool, packs: Option<&NodePacks>) -> PairRows {
+    rows_of(convolution(), weight, flip, shape, pool, packs).expect("a weight for products of pairs")
+}
+
+fn rows_of(
+    op: QuantizedConv,
     weight: &[u8],
     flip: u8,
     [m, channels]: [usize; 2],
     pool: &Pool,
     packs: Option<&NodePacks>,
-) -> PairRows {
-    let op = convolution();
+) -> Option<PairRows> {
     let ty = if flip == 0 { ElementType::I8 } else { ElementType::U8 };
     let signed: Vec<i8> = weight.iter().map(|&byte| byte as i8).collect();
     let shape = [m, channels, 3, 3];
@@ -43,7 +47,7 @@ fn rows(
         pool,
         packs,
     };
-    PairRows::new(&node, &op).unwrap().expect("a weight for products of pairs")
+    PairRows::new(&node, &op).unwrap()
 }
 
 /// Where the weights are not there, what was packed of them is found again: the size of tiles does not hang on zeros.
@@ -109,6 +113,36 @@ fn damaged_rests_are_noticed() {
     for (piece, at, word) in damaged {
         assert_eq!(changed(piece, Some(at), word), [false; 2], "{piece} {at} {word}");
     }
+}
+
+/// So is the order of channels, which has to be one of those that there are.
+#[test]
+fn the_order_of_channels_is_kept() {
+    if !pairs::available() {
+        return;
+    }
+    let (pool, shape) = (Pool::new(1), [33, 38]);
+    let strided = || {
+        let mut op = convolution();
+        op.window.strides = vec![2, 2];
+        op
+    };
+    let weight = partly_cut(0, shape);
+    let packs = NodePacks::recorded(1);
+    let before = rows_of(strided(), &weight, 0, shape, &pool, Some(&packs)).unwrap();
+    assert!(packs.is_complete() && !before.order.iter().copied().eq(0..38));
+    let kept = packs.into_recorded();
+    let packs = NodePacks::kept(1, kept.clone(), false);
+    let after = rows_of(strided(), &vec![0; weight.len()], 0, shape, &pool, Some(&packs)).unwrap();
+    assert!(packs.is_complete() && *before.order == *after.order && *before.dot_groups == *after.dot_groups);
+    let mut words: Vec<u32> = bytemuck::pod_collect_to_vec(kept[1].bytes());
+    words[5] = 38;
+    let mut damaged = kept;
+    damaged[1].buffer = Buffer::copy_of(bytemuck::cast_slice(&words)).unwrap().into();
+    damaged[1].start = 0;
+    let packs = NodePacks::kept(1, damaged, true);
+    rows_of(strided(), &weight, 0, shape, &pool, Some(&packs));
+    assert!(!packs.is_complete());
 }
 
 /// A weight of which some strips are cut and have rests, and others are not.

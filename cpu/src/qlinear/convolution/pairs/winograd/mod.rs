@@ -17,6 +17,7 @@ use std::ops::Range;
 use super::ROWS;
 use super::job::Write;
 use crate::gemm::pairs::{self, Tile};
+use crate::loops::fetch::into_second_cache;
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
 use crate::loops::parallel::{Parts, Shares, split_mut};
@@ -308,7 +309,13 @@ impl WinogradRows {
                     let (element, at) = (i / panels, i % panels * pairs::WIDTH);
                     let right = &transformed[i * panel..][..panel];
                     for strip in strips.clone() {
-                        let left = &self.words[(strip * elements + element) * pairs * ROWS..][..pairs * ROWS];
+                        let at_left = (strip * elements + element) * pairs * ROWS;
+                        let left = &self.words[at_left..][..pairs * ROWS];
+                        if i % panels == 0 {
+                            // A large weight comes from memory at each run: what the strip's next element takes.
+                            let next = at_left + pairs * ROWS..at_left + 2 * pairs * ROWS;
+                            self.words.get(next).into_iter().for_each(into_second_cache);
+                        }
                         let sums = &mut sums[(strip - first) * of_strip + element * ROWS * pitch + at..];
                         assert!(sums.len() >= (ROWS - 1) * pitch + pairs::WIDTH);
                         let tile = Tile {

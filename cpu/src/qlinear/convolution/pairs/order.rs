@@ -1,0 +1,156 @@
+//! The order of a weight's channels. Of two that lie side by side in a dot group, weights of one sign that are 128 together have
+//! to be cut, and what is cut off is multiplied by itself: so channels lie beside those with which fewer rows have such weights.
+
+/// Numbers of a channel that are looked at, at most.
+const NUMBERS: usize = 1024;
+/// Channels that one is compared with, at most.
+const CANDIDATES: usize = 32;
+/// Numbers of a vector.
+const LEN: usize = 32;
+/// One pair of numbers in so many may have to be cut in any order.
+const FEW: usize = 512;
+
+/// An order of the channels of a weight `[rows, channels, taps]` of signed bytes with `flip`. Channels 0 and 1 of it are a pair,
+/// and so on; pairs that have to be cut most often come first, so that they share dot groups.
+pub(super) fn order(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3]) -> Vec<u32> {
+    let parts = Parts::new(weight, flip, [rows, channels, taps]);
+    let neighbours = (0..channels / 2).map(|i| parts.conflicts(2 * i, 2 * i + 1));
+    let total: usize = neighbours.sum();
+    if total * FEW <= channels / 2 * parts.len {
+        return (0..channels as u32).collect();
+    }
+    let mut left: Vec<usize> = (0..channels).collect();
+    left.sort_by_key(|&channel| parts.large[channel]);
+    let mut pairs = Vec::with_capacity(channels / 2);
+    // Those with the most large numbers choose first.
+    while left.len() > 1 {
+        let Some(first) = left.pop() else { break };
+        let (mut best, mut at) = (usize::MAX, 0);
+        for (i, &other) in left.iter().enumerate().take(CANDIDATES) {
+            let conflicts = parts.conflicts(first, other);
+            if conflicts < best {
+                (best, at) = (conflicts, i);
+            }
+            if best == 0 {
+                break;
+            }
+        }
+        pairs.push((best, [first, left.remove(at)]));
+    }
+    pairs.sort_by_key(|&(conflicts, _)| std::cmp::Reverse(conflicts));
+    let all = pairs.into_iter().flat_map(|(_, pair)| pair).chain(left);
+    all.map(|channel| channel as u32).collect()
+}
+
+/// The sizes of the numbers of each channel: of positive ones, then of negative ones.
+struct Parts {
+    sizes: Vec<u8>,
+    /// Numbers of a channel, with zeros to whole vectors.
+    len: usize,
+    /// How many numbers of a channel may be too large beside another.
+    large: Vec<u32>,
+}
+
+impl Parts {
+    fn new(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3]) -> Self {
+        // Of so many rows one.
+        let step = (rows * taps).div_ceil(NUMBERS).max(1);
+        let len = (rows.div_ceil(step) * taps).next_multiple_of(LEN);
+        let (mut sizes, mut large) = (vec![0; 2 * len * channels], vec![0; channels]);
+        for (i, row) in weight.chunks_exact(channels * taps).step_by(step).enumerate() {
+            let of_channels = row.chunks_exact(taps).zip(sizes.chunks_exact_mut(2 * len));
+            for ((numbers, sizes), large) in of_channels.zip(&mut large) {
+                for (j, &byte) in numbers.iter().enumerate() {
+                    let number = (byte ^ flip) as i8;
+                    // Nobody foretells signs: no branch.
+                    sizes[usize::from(number < 0) * len + i * taps + j] = number.unsigned_abs();
+                    *large += u32::from(number.unsigned_abs() > 64);
+                }
+            }
+        }
+        Parts { sizes, len, large }
+    }
+
+    fn of(&self, channel: usize) -> &[u8] {
+        &self.sizes[channel * 2 * self.len..][..2 * self.len]
+    }
+
+    /// How often two channels have to be cut side by side.
+    fn conflicts(&self, a: usize, b: usize) -> usize {
+        let (a, b) = (self.of(a), self.of(b));
+        #[cfg(target_arch = "x86_64")]
+        if crate::isa::has_avx2() {
+            // SAFETY: the processor has the instructions; both are whole vectors of as many numbers.
+            return unsafe { x86::conflicts(a, b) };
+        }
+        a.iter().zip(b).filter(|&(&a, &b)| a.saturating_add(b) > 128).count()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::LEN;
+
+    /// # Safety
+    /// The processor has AVX2; both have as many whole vectors.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) unsafe fn conflicts(a: &[u8], b: &[u8]) -> usize {
+        let (limit, mut fitting) = (_mm256_set1_epi8(128u8 as i8), 0);
+        for at in (0..a.len()).step_by(LEN) {
+            // SAFETY: as the caller promises.
+            let sizes = unsafe {
+                let (a, b) = (a.as_ptr().add(at).cast(), b.as_ptr().add(at).cast());
+                _mm256_adds_epu8(_mm256_loadu_si256(a), _mm256_loadu_si256(b))
+            };
+            let fits = _mm256_cmpeq_epi8(_mm256_max_epu8(sizes, limit), limit);
+            fitting += _mm256_movemask_epi8(fits).count_ones() as usize;
+        }
+        a.len() - fitting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every channel once, and few pairs to cut where there is such an order.
+    #[test]
+    fn channels_with_large_weights_are_parted() {
+        let taps = 3;
+        for (rows, channels, flip) in [(70, 40, 0), (300, 37, 128), (5, 301, 0)] {
+            // Half of the channels have large numbers only in even rows, the others only in odd ones.
+            let number = |row: usize, channel: usize| match (row + channel / 20) % 2 {
+                0 => 100u8,
+                _ => (channel % 20) as u8,
+            };
+            let weight: Vec<u8> = (0..rows * channels * taps)
+                .map(|i| number(i / (channels * taps), i / taps % channels) ^ flip)
+                .collect();
+            let got = order(&weight, flip, [rows, channels, taps]);
+            let mut sorted = got.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..channels as u32), "{rows} × {channels}");
+            let parts = Parts::new(&weight, flip, [rows, channels, taps]);
+            // Vectors count what single numbers do.
+            for (a, b) in (0..channels).map(|i| (i, i * 7 % channels)) {
+                let pairs = parts.of(a).iter().zip(parts.of(b));
+                let want = pairs.filter(|&(&a, &b)| u32::from(a) + u32::from(b) > 128).count();
+                assert_eq!(parts.conflicts(a, b), want, "{rows} × {channels}: {a} and {b}");
+            }
+            let cost = |order: &[u32]| -> usize {
+                order.as_chunks::<2>().0.iter().map(|&[a, b]| parts.conflicts(a as usize, b as usize)).sum()
+            };
+            let before: Vec<u32> = (0..channels as u32).collect();
+            assert!(
+                cost(&got) * 3 < cost(&before),
+                "{rows} × {channels}: {} of {}",
+                cost(&got),
+                cost(&before)
+            );
+        }
+        // Nothing to cut: as they were.
+        assert!(order(&[5; 24], 0, [3, 8, 1]).into_iter().eq(0..8));
+    }
+}
