@@ -156,10 +156,6 @@ pub(crate) struct Addresses<'a> {
 
 /// Words with which the workgroups of a launch count.
 pub(crate) const COUNTERS: usize = 4096;
-/// Behind them words of chains of products (`kernels/include/rukh/weight_chain.h`), which count before the launch before them has
-/// ended. So neighbours have words of their own.
-pub(crate) const CHAINS: usize = 64;
-pub(crate) const CHAIN_WORDS: usize = 16;
 
 /// Collects the launches of a node.
 pub(crate) struct PlanBuilder<'p> {

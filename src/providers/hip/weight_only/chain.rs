@@ -11,7 +11,7 @@ use crate::ops::weight_only::MatMulNBits;
 
 use super::super::PlanBuilder;
 use super::super::gemm::Fused;
-use super::super::launch::{CHAIN_WORDS, CHAINS, COUNTERS, Given, KernelName, LaunchPlan, Operand};
+use super::super::launch::{COUNTERS, Given, KernelName, LaunchPlan, Operand};
 use super::super::provider::Provider;
 use super::{SCALES, SKIP, WEIGHT, X};
 
@@ -32,6 +32,12 @@ pub(crate) struct ChainLink {
 pub(crate) const ROWS_ADDED: [usize; 2] = [X, SKIP];
 /// Products of a launch at most.
 pub(crate) const MOST_LINKS: usize = 4;
+
+/// Words with which a chain's workgroups count, behind the counters of other launches. They count before the launch before them has
+/// ended, so neighbours have words of their own.
+const CHAIN_WORDS: usize = 16;
+const CHAINS: usize = 64;
+pub(in super::super) const WORDS_OF_CHAINS: usize = CHAINS * CHAIN_WORDS;
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -27,6 +27,7 @@ use super::launch::{GROUP, KernelName, Operand};
 use super::norm::{Rms, launch_rms};
 use super::{Entry, HipKernel, PlanBuilder, map};
 
+pub(super) use chain::WORDS_OF_CHAINS;
 pub(crate) use chain::{ChainLink, Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
 
 pub(super) const KERNELS: &[Entry] = &[
