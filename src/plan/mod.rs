@@ -5,6 +5,7 @@
 //! known without running, where each value lies in one block of memory, and which steps only a run
 //! can shape.
 
+mod chain;
 mod compile;
 mod crossing;
 mod early;

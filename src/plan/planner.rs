@@ -148,7 +148,8 @@ impl<'p> Planner<'p> {
                 })
             }
             Planning::Device(kernel) => {
-                StepPlan::Device(DeviceStep { launches: self.launches(step, kernel, &shapes)?, scratch: 0 })
+                let launches = self.launches(step, kernel, &shapes)?;
+                StepPlan::Device(DeviceStep { launches, values: None, scratch: 0 })
             }
         };
         for (i, &output) in step.outputs.iter().enumerate() {

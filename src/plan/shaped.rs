@@ -10,6 +10,7 @@ use crate::providers::hip::LaunchPlan;
 use crate::tensor::{ElementType, Place, Shape, Tensor, ValueRef};
 
 use super::limit::Limit;
+use super::program::Step;
 
 /// The inputs of a run and where its outputs go, as far as they decide its plan.
 #[derive(Clone, Copy)]
@@ -108,8 +109,18 @@ pub(crate) enum StepPlan {
 
 pub(crate) struct DeviceStep {
     pub(crate) launches: LaunchPlan,
+    /// The values that the launches have as inputs in place of the step's own: those of several steps.
+    pub(crate) values: Option<Vec<u32>>,
     /// Offset of the scratch memory in the device's block.
     pub(crate) scratch: usize,
+}
+
+impl DeviceStep {
+    /// The values that the launches of this step use.
+    pub(crate) fn used(&self, step: &Step) -> Vec<u32> {
+        let own = || step.inputs.iter().chain(&step.outputs).flatten().copied().collect();
+        self.values.clone().unwrap_or_else(own)
+    }
 }
 
 pub(crate) struct PlannedStep {

@@ -36,7 +36,7 @@ impl Run<'_, '_> {
         block: u64,
         given: impl FnMut(Option<usize>),
     ) -> Result<()> {
-        let operands = Operands::new(&self.program.steps[at], &self.memory.spans);
+        let operands = Operands::new(&self.program.steps[at], planned, &self.memory.spans);
         let device = context(&mut self.device)?;
         device.before_work().map_err(Error::from)?;
         let addresses = operands.addresses(device, at, planned, block);
@@ -242,8 +242,13 @@ pub(super) struct Operands {
 }
 
 impl Operands {
-    pub(super) fn new(step: &Step, spans: &[(*mut u8, usize)]) -> Self {
-        let address = |v: &Option<u32>| v.map_or(0, |v| spans[v as usize].0.addr() as u64);
+    pub(super) fn new(step: &Step, planned: &DeviceStep, spans: &[(*mut u8, usize)]) -> Self {
+        let of_value = |v: u32| spans[v as usize].0.addr() as u64;
+        if let Some(values) = &planned.values {
+            let inputs = values.iter().map(|&v| of_value(v)).collect();
+            return Operands { inputs, outputs: SmallVec::new() };
+        }
+        let address = |v: &Option<u32>| v.map_or(0, of_value);
         Operands {
             inputs: step.inputs.iter().map(address).collect(),
             outputs: step.outputs.iter().map(address).collect(),

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Result, fail};
 use crate::hip::{CaptureMode, Captured, Graph, Node};
-use crate::plan::{State, StepPlan};
+use crate::plan::{DeviceStep, State, StepPlan};
 use crate::providers::hip::{MovingStep, Recorded, RecordedRun};
 use crate::tensor::{Place, ValueRef};
 
@@ -89,7 +89,7 @@ impl Run<'_, '_> {
                 let StepPlan::Device(planned) = &plan.steps[step] else { continue };
                 // `None` in it: the step's launches cannot be given other addresses.
                 let can_change = planned.launches.can_be_changed();
-                let mut nodes = self.moves(step).then(|| can_change.then(SmallVec::new));
+                let mut nodes = self.moves(step, planned).then(|| can_change.then(SmallVec::new));
                 let given = |launch: Option<usize>| {
                     if let Some(known) = &mut nodes {
                         match (known.as_mut(), launch.zip(Node::last(&stream))) {
@@ -148,7 +148,7 @@ impl Run<'_, '_> {
         let (Some(device), Some(moving)) = (&mut self.device, &run.moving) else { return Ok(false) };
         for MovingStep { step, nodes } in moving {
             let StepPlan::Device(planned) = &self.plan.steps[*step] else { continue };
-            let operands = Operands::new(&self.program.steps[*step], &self.memory.spans);
+            let operands = Operands::new(&self.program.steps[*step], planned, &self.memory.spans);
             let addresses = operands.addresses(device, *step, planned, block);
             // SAFETY: the nodes were recorded for these launches; the addresses are those of this run, which keeps
             // them until its work is done, and the graph is launched for no other run before it is changed again.
@@ -160,8 +160,7 @@ impl Run<'_, '_> {
     }
 
     /// Whether a step uses memory that the caller gives to each run.
-    fn moves(&self, step: usize) -> bool {
-        let step = &self.program.steps[step];
+    fn moves(&self, step: usize, planned: &DeviceStep) -> bool {
         let given = |value: &u32| {
             let state = match &self.plan.states[*value as usize] {
                 State::Alias { of, .. } => &self.plan.states[*of as usize],
@@ -169,6 +168,6 @@ impl Run<'_, '_> {
             };
             matches!(state, State::Input { .. } | State::Output { .. })
         };
-        step.inputs.iter().chain(&step.outputs).flatten().any(given)
+        planned.used(&self.program.steps[step]).iter().any(given)
     }
 }

@@ -10,6 +10,7 @@ use crate::threads::Priority;
 use super::buffer::MemoryStream;
 use super::graphs::Graphs;
 use super::launch::COUNTERS;
+use super::weight_only::WORDS_OF_CHAINS;
 use super::{DeviceBuffer, Provider};
 
 /// Error words of a context: each step reports into its own, as far as there are so many.
@@ -355,9 +356,9 @@ impl ErrorWords {
     }
 }
 
-/// Words for [`Operand::Counters`](super::launch::Operand::Counters).
+/// Words for [`Operand::Counters`](super::launch::Operand::Counters), and those of chains behind them.
 pub(super) fn zeroed_counters(provider: &Provider, stream: &Arc<MemoryStream>) -> Result<DeviceBuffer> {
-    let bytes = COUNTERS * size_of::<u32>();
+    let bytes = (COUNTERS + WORDS_OF_CHAINS) * size_of::<u32>();
     let counters = provider.allocate(bytes, stream)?;
     // SAFETY: the words were just made; nobody knows their address before the fill is queued.
     unsafe { stream.set_bytes(counters.address(), 0, bytes)? };

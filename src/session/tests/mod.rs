@@ -6,6 +6,7 @@ mod artifact_errors;
 mod artifacts;
 mod behaviour;
 mod caches;
+mod chains;
 mod channel_blocked;
 mod early_reads;
 mod graphs;

@@ -1,5 +1,6 @@
 //! What a launch may read before the kernel before it has ended.
 
+use super::super::weight_only::ChainLink;
 use super::{LaunchPlan, Operand, PlanBuilder, PlannedLaunch, Work};
 
 impl PlanBuilder<'_> {
@@ -24,6 +25,11 @@ impl PlanBuilder<'_> {
         matches!(operand, Operand::Input(i) if self.constants.get(i) == Some(&true))
     }
 
+    /// Tells how the node's product can be one of several in one launch.
+    pub(in super::super) fn may_be_chained(&mut self, link: Option<ChainLink>) {
+        self.plan.link = link;
+    }
+
     /// To be called for a launch that lets the next kernel start before it has waited itself.
     pub(in super::super) fn lets_next_start(&mut self) {
         self.plan.lets_next_start = true;
@@ -31,6 +37,10 @@ impl PlanBuilder<'_> {
 }
 
 impl LaunchPlan {
+    pub(crate) fn link(&self) -> Option<&ChainLink> {
+        self.link.as_ref()
+    }
+
     /// Whether all kernels before the last of these launches have ended when the next node's kernel starts. It takes one of
     /// the provider's own kernels, whichever choices a run makes, and each that waits before it lets the next one start.
     pub(crate) fn settles_others(&self) -> bool {

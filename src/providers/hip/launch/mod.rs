@@ -17,6 +17,7 @@ use crate::hip::{Function, Stream, TensorMap};
 use crate::ops::OpError;
 use crate::threads::Pool;
 
+use super::weight_only::ChainLink;
 use super::{DeviceBuffer, Provider};
 
 pub(crate) use given::Given;
@@ -128,6 +129,8 @@ pub(crate) struct LaunchPlan {
     blocking: bool,
     /// Whether a launch lets the next kernel start before it has waited for those before it.
     lets_next_start: bool,
+    /// How the launches' product can be one of several in one launch.
+    link: Option<ChainLink>,
     /// Bytes of temporary memory that the launches need.
     pub(crate) scratch: usize,
     /// Whether a launch may set the run's error word.
@@ -178,6 +181,7 @@ impl<'p> PlanBuilder<'p> {
             work_of_caller: None,
             blocking: provider.launch_blocking(),
             lets_next_start: false,
+            link: None,
             scratch: 0,
             reports_errors: false,
         };

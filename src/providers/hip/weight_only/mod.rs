@@ -2,6 +2,7 @@
 //! MatMulNBits of few rows is one launch of `kernels/weight_gemv_*.hip`; others are launches of `kernels/weight_only.hip` with
 //! the rest one after the other.
 
+mod chain;
 mod four_bit_float;
 mod lines;
 #[cfg(test)]
@@ -25,6 +26,9 @@ use super::gemm::{Epilogue, Fused, Matrix, Product, gate_function};
 use super::launch::{GROUP, KernelName, Operand};
 use super::norm::{Rms, launch_rms};
 use super::{Entry, HipKernel, PlanBuilder, map};
+
+pub(super) use chain::WORDS_OF_CHAINS;
+pub(crate) use chain::{ChainLink, Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMulBlockQuantizedFp4Weight", four_bit_float::build).domain("com.microsoft"),
@@ -141,7 +145,12 @@ impl HipKernel for WeightKernel {
             &[(Operand::Input(WEIGHT), 0)],
             |plan| product.launch_form(plan, self.ty, &fused, &form),
             |plan| self.one_by_one(plan, m, given, norm.as_ref(), shape),
-        )
+        )?;
+        if m == 1 && self.ty == ElementType::F16 && ![ZEROS, ORDER, BIAS].into_iter().any(given) {
+            let link = ChainLink::of(plan, &self.op.product, &fused, product.epilogue.activation);
+            plan.may_be_chained(link);
+        }
+        Ok(())
     }
 }
 
