@@ -1,6 +1,5 @@
 //! Products that follow one another become one launch, which the step of the last of them has.
 
-use crate::ops::OpError;
 use crate::providers::hip::{ChainLink, Given, Linked, MOST_LINKS, PlanBuilder, ROWS_ADDED, plan_chain};
 
 use super::planner::Planner;
@@ -13,13 +12,17 @@ const LEAST_BYTES: usize = if cfg!(test) { 0 } else { 16 << 20 };
 
 impl Planner<'_> {
     /// Joins steps of which each takes the result of the one before, and nobody else does. Memory that one of them no longer
-    /// needs may be another's: each product waits until all of the one before is stored. An error has the number of its step.
-    pub(super) fn join_products(&self, steps: &mut [StepPlan]) -> Result<(), (usize, OpError)> {
-        let Some(device) = &self.program.device else { return Ok(()) };
-        let seen: Vec<Seen<'_>> = steps.iter().zip(&self.program.steps).map(Seen::of).collect();
-        let chains = chains(&seen, &self.last);
+    /// needs may be another's: each product waits until all of the one before is stored. Where such a launch cannot be planned they
+    /// stay as they are.
+    pub(super) fn join_products(&self, steps: &mut [StepPlan]) {
+        let Some(device) = &self.program.device else { return };
+        let seen: Vec<Seen<'_>> =
+            steps.iter().zip(&self.program.steps).map(|(plan, step)| self.seen(plan, step)).collect();
+        // An alias may need a value's memory for longer.
+        let needed: Vec<usize> =
+            (0..self.last.len()).map(|v| self.last[v].max(self.lives[self.roots[v] as usize].1)).collect();
         let mut count = 0;
-        for chain in chains {
+        for chain in chains(&seen, &needed) {
             let links = chain.iter().filter_map(|&at| {
                 let step = &self.program.steps[at];
                 Some(Linked { link: link(&steps[at])?, inputs: &step.inputs, outputs: &step.outputs })
@@ -27,17 +30,32 @@ impl Planner<'_> {
             let links: Vec<Linked<'_>> = links.collect();
             let bytes: usize = links.iter().map(|linked| linked.link.bytes()).sum();
             let Some(&last) = chain.last().filter(|_| bytes >= links.len() * LEAST_BYTES) else { continue };
-            let (launches, values) =
-                plan_chain(&device.provider, &links, count).map_err(|error| (last, error))?;
+            let nothing = || PlanBuilder::new(&device.provider, Given::None).finish();
+            let others: Result<Vec<_>, _> = chain.iter().skip(1).map(|_| nothing()).collect();
+            let (Ok((launches, values)), Ok(others)) = (plan_chain(&device.provider, &links, count), others)
+            else {
+                continue;
+            };
             count += 1;
-            for at in chain {
-                let nothing = PlanBuilder::new(&device.provider, Given::None).finish();
-                let launches = nothing.map_err(|error| (at, error))?;
+            for (&at, launches) in chain.iter().zip(others) {
                 steps[at] = StepPlan::Device(DeviceStep { launches, values: None, scratch: 0 });
             }
             steps[last] = StepPlan::Device(DeviceStep { launches, values: Some(values), scratch: 0 });
         }
-        Ok(())
+    }
+
+    fn seen<'s>(&self, plan: &StepPlan, step: &'s Step) -> Seen<'s> {
+        let Step { inputs, outputs, .. } = step;
+        // What a caller gives may lie anywhere, and the launch reads and writes whole packs; but not its results.
+        let rows = ROWS_ADDED.iter().filter_map(|&i| inputs.get(i).copied().flatten());
+        let mut packs = rows.chain(outputs.iter().skip(1).copied().flatten());
+        match plan {
+            StepPlan::Skip => Seen::Nothing,
+            plan if link(plan).is_some() && !packs.any(|v| self.is_given(v)) => {
+                Seen::Product { inputs, outputs }
+            }
+            _ => Seen::Other,
+        }
     }
 }
 
@@ -48,7 +66,7 @@ fn link(plan: &StepPlan) -> Option<&ChainLink> {
     }
 }
 
-/// What counts of a step.
+/// What a chain needs to know of a step.
 #[derive(Clone, Copy)]
 enum Seen<'a> {
     /// It does nothing.
@@ -60,17 +78,7 @@ enum Seen<'a> {
     Other,
 }
 
-impl<'a> Seen<'a> {
-    fn of((plan, step): (&StepPlan, &'a Step)) -> Self {
-        match plan {
-            StepPlan::Skip => Seen::Nothing,
-            plan if link(plan).is_some() => Seen::Product { inputs: &step.inputs, outputs: &step.outputs },
-            _ => Seen::Other,
-        }
-    }
-}
-
-/// The chains of two products and more. `last`: the last step that uses each value.
+/// The chains of two products and more. `last`: the last step that needs each value.
 fn chains(steps: &[Seen<'_>], last: &[usize]) -> Vec<Vec<usize>> {
     let (mut chains, mut first) = (Vec::new(), 0);
     while first < steps.len() {

@@ -134,7 +134,7 @@ DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 // and what it wrote is seen, and then lets the next kernel be started. So all kernels before the last one that did so have ended
 // when a kernel starts; those behind it let the next one start before they waited (`PlanBuilder::lets_next_start`). Before the
 // wait nothing may be read that a kernel writes which may still run, what older ones wrote only by `load_settled` (unit.h), and
-// nothing be written but the error word.
+// nothing be written but the error word and words that no launch before may still have (weight_chain.h).
 DEVICE void wait_for_kernels_before() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");

@@ -11,8 +11,8 @@
 // eight columns. Four lanes share a line, and each has a block of 32 numbers of its own. So that its sums stay apart, the columns
 // 2t and 2t + 1 have elements only where the numbers of lane t are; the others are 0.
 //
-// Workgroups wait for each other, so all of them must be there. Where they are not in time, as other launches have the processors, none
-// of those that are waits any longer, and the one that comes last does all the work.
+// Workgroups wait for each other, so all of them must be there. If some do not begin in time, because other launches have the
+// processors, those that began leave, and the last one to begin does all the work.
 //
 // Access: boxes of 8 lines of 1024 bytes, whose packs of 16 bytes are permuted within 128 bytes (wgmma.h). Bound: the bytes of all
 // weights over the memory's bandwidth, and some 3 µs for each product where the ring is full before they have passed.
@@ -40,6 +40,7 @@ DEVICE void decide_if_nobody_has(u32 *word, u32 decision) {
 // Whether this workgroup's share is that of one of many. Called by one work item, which waits for the launch before, too.
 DEVICE void decide(const ChainParams &p, const ChainMemory &m) {
   u32 *words = (u32 *)p.words;
+  if (p.waits_first) wait_for_kernels_before();
   bool is_last = add_on_device(words + CHAIN_BEGUN, 1) + 1 == p.groups;
   if (is_last) decide_if_nobody_has(words + CHAIN_DECIDED, CHAIN_TOGETHER);
   wait_for_kernels_before();
@@ -62,7 +63,7 @@ DEVICE ChainShare share_of(const ChainParams &p, const ChainMemory &m) {
 // Brings the weights of a workgroup's tiles. `first`: only those that have room in the ring from the beginning; tells how many.
 DEVICE u32 bring_weights(const ChainParams &p, u64 params, const ChainMemory &m, ChainShare share, bool first) {
   RingPlace place = {0, 0};
-  u32 count = 0, full = m.full + share.barriers * MOST_SLOTS * 8, empty = m.empty + share.barriers * MOST_SLOTS * 8;
+  u32 count = 0, full = m.full + share.barriers * SLOT_BARRIERS * 8, empty = m.empty + share.barriers * SLOT_BARRIERS * 8;
   u64 policy = line_policy(true);
 #pragma unroll 1
   for (u32 i = 0; i < p.count; i++) {
@@ -184,7 +185,7 @@ DEVICE void multiply_slot(f32 (&sums)[2], const ChainLane &at, u32 slot, u32 k, 
 // Multiplies the weights of a workgroup's tiles as they come.
 DEVICE void multiply_chain(const ChainParams &p, const ChainMemory &m, ChainShare share) {
   u32 item = item_id(), lane = item % 32;
-  u32 full = m.full + share.barriers * MOST_SLOTS * 8, empty = m.empty + share.barriers * MOST_SLOTS * 8;
+  u32 full = m.full + share.barriers * SLOT_BARRIERS * 8, empty = m.empty + share.barriers * SLOT_BARRIERS * 8;
   ChainLane at = ChainLane::of(item);
   RingPlace place = {0, 0}, board = {0, 0};
   Unit elements[CHAIN_PARTS][2] = {};
@@ -235,7 +236,7 @@ DEVICE void weight_chain(const ChainParams &p, u64 params) {
   u32 item = item_id(), wave = item / 32, lane = item % 32;
   if (item == 0) {
     UNROLL
-    for (u32 i = 0; i < 2 * MOST_SLOTS; i++) phases_begin(m.full + i * 8, 1), phases_begin(m.empty + i * 8, CHAIN_WAVES);
+    for (u32 i = 0; i < 2 * SLOT_BARRIERS; i++) phases_begin(m.full + i * 8, 1), phases_begin(m.empty + i * 8, CHAIN_WAVES);
     UNROLL
     for (u32 i = 0; i < CHAIN_BOARDS; i++) phases_begin(m.board_full + i * 8, CHAIN_WAVES), phases_begin(m.board_empty + i * 8, 1);
     phases_begin(m.decided, 1);

@@ -24,11 +24,14 @@ struct ChainParams {
   u64 words;
   // `patience`: how long it is waited for all workgroups, in ns.
   u32 count, groups, slots, patience;
+  // Whether the launch before may have the same words.
+  u32 waits_first;
 };
 static_assert(sizeof(ChainParams) == 1344, "the mirror in providers/hip/weight_only/chain.rs");
 
 // The workgroups that have begun, what was decided, those that have left, and those that have stored product i.
 enum ChainWord { CHAIN_BEGUN, CHAIN_DECIDED, CHAIN_LEFT, CHAIN_STORED };
+static_assert(CHAIN_STORED + MOST_OF_CHAIN == 7, "WORDS_USED in providers/hip/weight_only/chain.rs");
 enum ChainDecision : u32 { CHAIN_TOGETHER = 1, CHAIN_ALONE };
 
 // Waves that multiply; lines of a tile, numbers of a slot's lines, sums that wait to be stored.
@@ -39,7 +42,7 @@ constexpr u32 CHAIN_PARTS = CHAIN_NUMBERS / 128 / CHAIN_WAVES;
 static_assert(CHAIN_PARTS == 2, "a wave has 128 bytes of each line");
 // Bytes of 8 lines and of their scales, and of a slot. Numbers of a block.
 constexpr u32 CHAIN_LINES = 8 * CHAIN_NUMBERS / 2, CHAIN_BLOCK = 32, CHAIN_SCALES = 8 * CHAIN_NUMBERS / CHAIN_BLOCK * 2;
-constexpr u32 CHAIN_SLOT = 2 * (CHAIN_LINES + CHAIN_SCALES), MOST_SLOTS = 16;
+constexpr u32 CHAIN_SLOT = 2 * (CHAIN_LINES + CHAIN_SCALES), SLOT_BARRIERS = 16;
 
 // Where things are in workgroup memory: the ring, of whole 1024 bytes; barriers, those of slots once more for a workgroup that begins
 // anew alone; what small things there are; the row.

@@ -221,6 +221,12 @@ impl Provider {
         &self.device
     }
 
+    /// Whether it has the kernel for several products in one launch.
+    pub(crate) fn chains_products(&self) -> bool {
+        let unit = self.unit();
+        unit.wgmma && unit.tensor_maps
+    }
+
     /// What a choice among kernels depends on.
     pub(super) fn unit(&self) -> Unit {
         let info = &self.device.runtime.devices()[self.device.index as usize];

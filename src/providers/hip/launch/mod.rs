@@ -44,7 +44,7 @@ pub(super) enum Operand {
     Table(usize),
     /// The run's error word.
     Errors,
-    /// [`COUNTERS`] words that are 0 before and after each launch.
+    /// [`COUNTERS`] words that are 0 before and after each launch, and those of chains behind them.
     Counters,
     /// What stays at this address for as long as the plan keeps it.
     Kept(u64),

@@ -34,8 +34,9 @@ pub(crate) const ROWS_ADDED: [usize; 2] = [X, SKIP];
 pub(crate) const MOST_LINKS: usize = 4;
 
 /// Words with which a chain's workgroups count, behind the counters of other launches. They count before the launch before them has
-/// ended, so neighbours have words of their own.
+/// ended, so neighbours in a plan have words of their own.
 const CHAIN_WORDS: usize = 16;
+const WORDS_USED: usize = 3 + MOST_LINKS;
 const CHAINS: usize = 64;
 pub(in super::super) const WORDS_OF_CHAINS: usize = CHAINS * CHAIN_WORDS;
 
@@ -67,17 +68,18 @@ struct ChainParams {
     groups: u32,
     slots: u32,
     patience: u32,
-    unused: [u64; 5],
+    waits_first: u32,
+    unused: [u32; 9],
 }
 
-const _: () = assert!(size_of::<ChainParams>() == 1344);
+const _: () = assert!(size_of::<ChainParams>() == 1344 && WORDS_USED <= CHAIN_WORDS);
 
 /// Lines of a tile, and bytes of a slot of the ring: 16 lines of 2048 numbers of 4 bits and their scales.
 const TILE: usize = 16;
 const SLOT_NUMBERS: usize = 2048;
 const BLOCK: usize = 32;
 const SLOT: usize = TILE * (SLOT_NUMBERS / 2 + SLOT_NUMBERS / BLOCK * 2);
-/// What a workgroup has beside the ring and the row: as much as the ring may have to be moved, and barriers and sums.
+/// What a workgroup has beside the ring and the row: up to 1024 bytes to align the ring, barriers, and sums.
 const BESIDE: usize = (1 << 10) + 2688;
 /// Work items of a workgroup.
 const ITEMS: u32 = 320;
@@ -98,11 +100,9 @@ impl ChainLink {
         activation: Activation,
     ) -> Option<Self> {
         let MatMulNBits { n, k, bits, block, .. } = *op;
-        let unit = plan.provider.unit();
         let constant = |operand: Operand| plan.is_constant(operand);
         let norm = fused.norm.as_ref();
-        let fits = unit.wgmma
-            && unit.tensor_maps
+        let fits = plan.provider.chains_products()
             && (bits, block) == (4, BLOCK)
             && k.is_multiple_of(512)
             && n.is_multiple_of(TILE)
@@ -166,6 +166,8 @@ pub(crate) fn plan_chain(
         groups: groups as u32,
         slots: slots(deepest) as u32,
         patience: PATIENCE,
+        // A plan may follow itself, and have one chain alone.
+        waits_first: u32::from(number == 0),
         ..ChainParams::zeroed()
     };
     let mut addresses = vec![(offset_of!(ChainParams, words), Operand::Counters)];
