@@ -61,6 +61,7 @@ fn assert_alike(cpu: &Session, device: &Session, width: usize) {
 fn layer(width: usize, middle: usize, queries: usize) -> ModelBuilder {
     let halves =
         |values: Vec<f32>| values.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect::<Vec<u8>>();
+    let side = width.to_string();
     let mut model = ModelBuilder::new().import("com.microsoft", 1).input("a", F16, &["1", &side]).input(
         "residual",
         F16,
