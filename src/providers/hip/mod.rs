@@ -68,6 +68,8 @@ pub(crate) use transfer::{allocate_on, allocate_pinned_on, copy_bytes, import_on
 pub(crate) use tuning::{TargetResults, Tuned, Tuner, count as count_results, read_results};
 pub(crate) use unit::has_matrix_cores;
 pub(crate) use variables::wants_fp16;
+#[cfg(test)]
+pub(crate) use weight_only::PATIENCE_OF_TESTS;
 pub(crate) use weight_only::{ChainLink, Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
 
 use crate::ops::OpError;

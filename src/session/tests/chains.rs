@@ -4,6 +4,7 @@ use super::on_hip::{on_hip, open_with};
 use super::{elements, environment, open, run, t};
 use crate::model::testing::{ModelBuilder, int, raw};
 use crate::plan::{OutputPlace, ShapedPlan, Signature, StepPlan};
+use crate::providers::hip::PATIENCE_OF_TESTS;
 use crate::session::Session;
 use crate::tensor::ElementType::{F16, U8};
 use crate::tensor::{ValueRef, f16};
@@ -24,6 +25,20 @@ fn a_layer_of_packed_weights_in_one_launch() {
         let (cpu, device) = cpu_and_device(large);
         assert_alike(&cpu, &device, large[0]);
     }
+}
+
+/// Where no workgroup waits for the others, the last one to begin does all the work; and the words are as before for the next run.
+#[test]
+fn a_layer_by_one_workgroup() {
+    let Some(options) = on_hip(&[]) else { return };
+    let [width, middle, queries] = [512, 1024, 768];
+    let model = layer(width, middle, queries);
+    let cpu = open(&model).unwrap();
+    let patience = PATIENCE_OF_TESTS.replace(0);
+    let device = open_with(environment(), &model, &options);
+    assert_alike(&cpu, &device, width);
+    assert_alike(&cpu, &device, width);
+    PATIENCE_OF_TESTS.set(patience);
 }
 
 fn chains_products(session: &Session) -> bool {

@@ -90,6 +90,19 @@ const WORKGROUP_MEMORY: usize = 226 << 10;
 /// How long workgroups wait for each other before one of them does all the work, in ns.
 const PATIENCE: u32 = 2_000_000;
 
+#[cfg(test)]
+thread_local! {
+    /// That of chains which this thread plans.
+    pub(crate) static PATIENCE_OF_TESTS: std::cell::Cell<u32> = const { std::cell::Cell::new(PATIENCE) };
+}
+
+fn patience() -> u32 {
+    #[cfg(test)]
+    return PATIENCE_OF_TESTS.get();
+    #[cfg(not(test))]
+    PATIENCE
+}
+
 impl ChainLink {
     /// The product of one row of f16 with a weight that is a constant, without zero points, order of columns and bias. `None` for
     /// what the kernel does not take.
@@ -165,7 +178,7 @@ pub(crate) fn plan_chain(
         count: products.len() as u32,
         groups: groups as u32,
         slots: slots(deepest) as u32,
-        patience: PATIENCE,
+        patience: patience(),
         // A plan may follow itself, and have one chain alone.
         waits_first: u32::from(number == 0),
         ..ChainParams::zeroed()

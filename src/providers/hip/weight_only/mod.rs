@@ -27,6 +27,8 @@ use super::launch::{GROUP, KernelName, Operand};
 use super::norm::{Rms, launch_rms};
 use super::{Entry, HipKernel, PlanBuilder, map};
 
+#[cfg(test)]
+pub(crate) use chain::PATIENCE_OF_TESTS;
 pub(super) use chain::WORDS_OF_CHAINS;
 pub(crate) use chain::{ChainLink, Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
 
