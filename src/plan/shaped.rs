@@ -10,7 +10,6 @@ use crate::providers::hip::LaunchPlan;
 use crate::tensor::{ElementType, Place, Shape, Tensor, ValueRef};
 
 use super::limit::Limit;
-use super::program::Step;
 
 /// The inputs of a run and where its outputs go, as far as they decide its plan.
 #[derive(Clone, Copy)]
@@ -116,9 +115,9 @@ pub(crate) struct DeviceStep {
 }
 
 impl DeviceStep {
-    /// The values that the launches of this step use.
-    pub(crate) fn used(&self, step: &Step) -> Vec<u32> {
-        let own = || step.inputs.iter().chain(&step.outputs).flatten().copied().collect();
+    /// The values that the launches use, of a step that has these.
+    pub(crate) fn used(&self, inputs: &[Option<u32>], outputs: &[Option<u32>]) -> Vec<u32> {
+        let own = || inputs.iter().chain(outputs).flatten().copied().collect();
         self.values.clone().unwrap_or_else(own)
     }
 }

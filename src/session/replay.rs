@@ -168,6 +168,7 @@ impl Run<'_, '_> {
             };
             matches!(state, State::Input { .. } | State::Output { .. })
         };
-        planned.used(&self.program.steps[step]).iter().any(given)
+        let step = &self.program.steps[step];
+        planned.used(&step.inputs, &step.outputs).iter().any(given)
     }
 }

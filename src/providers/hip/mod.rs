@@ -59,7 +59,7 @@ pub(crate) use copy::upload_transposed;
 pub(crate) use fourier::plans::FourierPlans;
 pub(crate) use graphs::{MovingStep, Recorded, RecordedRun};
 pub(crate) use kernel::HipKernel;
-pub(crate) use launch::{Addresses, Given, LaunchPlan, PlanBuilder};
+pub(crate) use launch::{Addresses, ChainLink, Given, LaunchPlan, PlanBuilder};
 pub(crate) use options::HipOptions;
 pub(crate) use provider::{
     MemorySource, Provider, check_device, memory_info, missing, platform_of, shared_arena,
@@ -70,7 +70,7 @@ pub(crate) use unit::has_matrix_cores;
 pub(crate) use variables::wants_fp16;
 #[cfg(test)]
 pub(crate) use weight_only::PATIENCE_OF_TESTS;
-pub(crate) use weight_only::{ChainLink, Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
+pub(crate) use weight_only::{Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
 
 use crate::ops::OpError;
 use crate::ops::custom::Custom;

@@ -1,7 +1,6 @@
 //! What a launch may read before the kernel before it has ended.
 
-use super::super::weight_only::ChainLink;
-use super::{LaunchPlan, Operand, PlanBuilder, PlannedLaunch, Work};
+use super::{ChainLink, LaunchPlan, Operand, PlanBuilder, PlannedLaunch, Work};
 
 impl PlanBuilder<'_> {
     /// Tells which inputs are constants of the model in device memory. Without it none is.

@@ -2,6 +2,7 @@
 
 mod early;
 mod given;
+mod link;
 mod submit;
 #[cfg(test)]
 mod testing;
@@ -17,10 +18,10 @@ use crate::hip::{Function, Stream, TensorMap};
 use crate::ops::OpError;
 use crate::threads::Pool;
 
-use super::weight_only::ChainLink;
 use super::{DeviceBuffer, Provider};
 
 pub(crate) use given::Given;
+pub(crate) use link::ChainLink;
 
 /// Work items of a workgroup, as `GROUP` in `device.h`.
 pub(super) const GROUP: u32 = 256;
@@ -129,7 +130,6 @@ pub(crate) struct LaunchPlan {
     blocking: bool,
     /// Whether a launch lets the next kernel start before it has waited for those before it.
     lets_next_start: bool,
-    /// How the launches' product can be one of several in one launch.
     link: Option<ChainLink>,
     /// Bytes of temporary memory that the launches need.
     pub(crate) scratch: usize,

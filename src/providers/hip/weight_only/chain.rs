@@ -11,22 +11,9 @@ use crate::ops::weight_only::MatMulNBits;
 
 use super::super::PlanBuilder;
 use super::super::gemm::Fused;
-use super::super::launch::{COUNTERS, Given, KernelName, LaunchPlan, Operand};
+use super::super::launch::{COUNTERS, ChainLink, Given, KernelName, LaunchPlan, Operand};
 use super::super::provider::Provider;
 use super::{SCALES, SKIP, WEIGHT, X};
-
-/// A product that such a launch can do, with its operands in terms of its node.
-#[derive(Clone, Debug)]
-pub(crate) struct ChainLink {
-    skip: Option<Operand>,
-    sum: Option<Operand>,
-    scale: Option<Operand>,
-    epsilon: f32,
-    n: usize,
-    k: usize,
-    /// The first columns of the gate and of what it is multiplied with.
-    gate: Option<[usize; 2]>,
-}
 
 /// The inputs of which a product's row is the sum.
 pub(crate) const ROWS_ADDED: [usize; 2] = [X, SKIP];
@@ -103,43 +90,36 @@ fn patience() -> u32 {
     PATIENCE
 }
 
-impl ChainLink {
-    /// The product of one row of f16 with a weight that is a constant, without zero points, order of columns and bias. `None` for
-    /// what the kernel does not take.
-    pub(super) fn of(
-        plan: &PlanBuilder<'_>,
-        op: &MatMulNBits,
-        fused: &Fused,
-        activation: Activation,
-    ) -> Option<Self> {
-        let MatMulNBits { n, k, bits, block, .. } = *op;
-        let constant = |operand: Operand| plan.is_constant(operand);
-        let norm = fused.norm.as_ref();
-        let fits = plan.provider.chains_products()
-            && (bits, block) == (4, BLOCK)
-            && k.is_multiple_of(512)
-            && n.is_multiple_of(TILE)
-            && slots(k) >= LEAST_SLOTS
-            && u32::try_from(n.max(k)).is_ok()
-            && matches!((fused.gate, activation), (None, Activation::Identity) | (Some(_), Activation::Silu));
-        let constants = constant(Operand::Input(WEIGHT))
-            && constant(Operand::Input(SCALES))
-            && norm.is_none_or(|norm| constant(norm.scale));
-        (fits && constants).then(|| ChainLink {
-            skip: norm.and_then(|norm| norm.skip),
-            sum: norm.and_then(|norm| norm.sum),
-            scale: norm.map(|norm| norm.scale),
-            epsilon: norm.map_or(0.0, |norm| norm.epsilon),
-            n,
-            k,
-            gate: fused.gate,
-        })
-    }
-
-    /// Bytes of the weight and its scales.
-    pub(crate) fn bytes(&self) -> usize {
-        self.n * self.k / TILE * SLOT / SLOT_NUMBERS
-    }
+/// The product of one row of f16 with a weight that is a constant, without zero points, order of columns and bias. `None` for
+/// what the kernel does not take.
+pub(super) fn link(
+    plan: &PlanBuilder<'_>,
+    op: &MatMulNBits,
+    fused: &Fused,
+    activation: Activation,
+) -> Option<ChainLink> {
+    let MatMulNBits { n, k, bits, block, .. } = *op;
+    let constant = |operand: Operand| plan.is_constant(operand);
+    let norm = fused.norm.as_ref();
+    let fits = plan.provider.chains_products()
+        && (bits, block) == (4, BLOCK)
+        && k.is_multiple_of(512)
+        && n.is_multiple_of(TILE)
+        && slots(k) >= LEAST_SLOTS
+        && u32::try_from(n.max(k)).is_ok()
+        && matches!((fused.gate, activation), (None, Activation::Identity) | (Some(_), Activation::Silu));
+    let constants = constant(Operand::Input(WEIGHT))
+        && constant(Operand::Input(SCALES))
+        && norm.is_none_or(|norm| constant(norm.scale));
+    (fits && constants).then(|| ChainLink {
+        skip: norm.and_then(|norm| norm.skip),
+        sum: norm.and_then(|norm| norm.sum),
+        scale: norm.map(|norm| norm.scale),
+        epsilon: norm.map_or(0.0, |norm| norm.epsilon),
+        n,
+        k,
+        gate: fused.gate,
+    })
 }
 
 /// A product of a chain, and the values that are its node's inputs and outputs.
@@ -205,7 +185,7 @@ pub(crate) fn plan_chain(
                 addresses.push((at + field, operand(linked, own)?));
             }
         }
-        for (j, (of, map)) in [WEIGHT, SCALES].into_iter().zip(linked.link.maps()).enumerate() {
+        for (j, (of, map)) in [WEIGHT, SCALES].into_iter().zip(maps_of(linked.link)).enumerate() {
             let at = offset_of!(ChainParams, maps) + (2 * i + j) * TENSOR_MAP_BYTES;
             maps.push((at, operand(linked, Operand::Input(of))?, 0, map));
         }
@@ -224,20 +204,18 @@ pub(crate) fn plan_chain(
     Ok((plan.finish()?, values))
 }
 
-impl ChainLink {
-    /// How the engine copies eight lines of a slot, and their scales. Four numbers lie in one of half precision.
-    fn maps(&self) -> [TensorMap; 2] {
-        let [n, k, side] = [self.n, self.k, SLOT_NUMBERS / BLOCK].map(|n| n as u64);
-        let map = |sizes: [u64; 3], strides: [u64; 2], depth: u64| TensorMap {
-            numbers: Numbers::F16,
-            swizzled: true,
-            sizes: sizes.to_vec(),
-            strides: strides.to_vec(),
-            part: Part::Box([side, TILE as u64 / 2, depth].map(|n| n as u32).to_vec()),
-        };
-        let scales = k / BLOCK as u64;
-        [map([side, n, k / 256], [k / 2, 128], 8), map([scales, n, 1], [2 * scales, 2 * scales * n], 1)]
-    }
+/// How the engine copies eight lines of a slot, and their scales. Four numbers lie in one of half precision.
+fn maps_of(link: &ChainLink) -> [TensorMap; 2] {
+    let [n, k, side] = [link.n, link.k, SLOT_NUMBERS / BLOCK].map(|n| n as u64);
+    let map = |sizes: [u64; 3], strides: [u64; 2], depth: u64| TensorMap {
+        numbers: Numbers::F16,
+        swizzled: true,
+        sizes: sizes.to_vec(),
+        strides: strides.to_vec(),
+        part: Part::Box([side, TILE as u64 / 2, depth].map(|n| n as u32).to_vec()),
+    };
+    let scales = k / BLOCK as u64;
+    [map([side, n, k / 256], [k / 2, 128], 8), map([scales, n, 1], [2 * scales, 2 * scales * n], 1)]
 }
 
 /// Slots of the ring beside a row of `k` elements.

@@ -30,7 +30,7 @@ use super::{Entry, HipKernel, PlanBuilder, map};
 #[cfg(test)]
 pub(crate) use chain::PATIENCE_OF_TESTS;
 pub(super) use chain::WORDS_OF_CHAINS;
-pub(crate) use chain::{ChainLink, Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
+pub(crate) use chain::{Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMulBlockQuantizedFp4Weight", four_bit_float::build).domain("com.microsoft"),
@@ -149,7 +149,7 @@ impl HipKernel for WeightKernel {
             |plan| self.one_by_one(plan, m, given, norm.as_ref(), shape),
         )?;
         if m == 1 && self.ty == ElementType::F16 && ![ZEROS, ORDER, BIAS].into_iter().any(given) {
-            let link = ChainLink::of(plan, &self.op.product, &fused, product.epilogue.activation);
+            let link = chain::link(plan, &self.op.product, &fused, product.epilogue.activation);
             plan.may_be_chained(link);
         }
         Ok(())
