@@ -4,6 +4,31 @@ use super::bytes;
 use crate::graph::Attribute;
 use crate::testing::{elements, run_constant, t};
 
+/// What lies around an image that is empty: zero points, so that all sums are 0.
+#[test]
+fn empty_images_have_padding() {
+    for (channels, image) in
+        [3, 37].into_iter().flat_map(|channels| [[0, 4], [4, 0], [0, 0]].map(|x| (channels, x)))
+    {
+        let inputs = [
+            t(&[1, channels, image[0], image[1]], &[0u8; 0]),
+            t(
+                &[5, channels, 3, 3],
+                &(0..45 * channels).map(|i| (i * 37 % 101) as i8 - 40).collect::<Vec<_>>(),
+            ),
+            t(&[], &[100u8]),
+            t(&[], &[0i8]),
+        ];
+        for stride in [1, 2] {
+            let attributes =
+                [("pads", Attribute::Ints(vec![2; 4])), ("strides", Attribute::Ints(vec![stride; 2]))];
+            let out = run_constant("", "ConvInteger", 10, &attributes, &inputs, &[1, 3], 1).unwrap();
+            let (_, sums) = elements::<i32>(&out[0]);
+            assert!(!sums.is_empty() && sums.iter().all(|&sum| sum == 0), "{channels}, {image:?}: {sums:?}");
+        }
+    }
+}
+
 /// Weights some of which are large, which some processors multiply apart from the others.
 #[test]
 fn some_large_weights_change_nothing() {
