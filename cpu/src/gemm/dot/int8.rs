@@ -152,7 +152,7 @@ pub(crate) fn multiply_dots(
     if shape.is_empty() {
         return;
     }
-    let (rows, columns) = tile_size(shape, pool.threads());
+    let (rows, columns) = tile_size(shape, pool.threads(), b.packed.is_some());
     let work = rows * columns * k.max(1);
     pool.split(shape.tiles(rows, columns), GRAIN.div_ceil(work), |range| {
         for tile in range.take_while(|_| !pool.cancelled()) {
@@ -163,13 +163,16 @@ pub(crate) fn multiply_dots(
 }
 
 /// Rows and columns of a tile: large, but enough tiles for all threads.
-fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
+fn tile_size(shape: GemmShape, threads: usize, is_packed: bool) -> (usize, usize) {
     let GemmShape { m, n, k, .. } = shape;
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
-    let widest = match Int8x4::available() {
-        true => (CACHED / k.max(1)).next_multiple_of(COLUMNS),
+    let cached = (CACHED / k.max(1)).next_multiple_of(COLUMNS);
+    let widest = match (Int8x4::available(), is_packed) {
+        (true, _) => cached,
         // So many rows meet a panel that it may come from the last cache.
-        false => PAIR_COLUMNS,
+        (false, true) => PAIR_COLUMNS,
+        // Each thread packs the columns of its tile.
+        (false, false) => cached.min(PAIR_COLUMNS),
     };
     let mut columns = n.div_ceil(n.div_ceil(widest)).next_multiple_of(COLUMNS);
     let unit = match Int8x4::available() {
