@@ -127,6 +127,8 @@ pub(crate) fn products(
         }
         let start: &[u32] = bytemuck::cast_slice(start);
         sums.chunks_mut(stride).take(count).for_each(|sums| sums[..COLUMNS].copy_from_slice(start));
+        // The slice was written to: a pointer made before that is no longer valid.
+        let lines = Lines { out: sums.as_mut_ptr().cast(), ..lines };
         // SAFETY: as above.
         unsafe { widened_rows(lines, widened, count) };
     }
