@@ -148,6 +148,22 @@ fn the_order_of_channels_is_kept() {
     }
 }
 
+/// A copy of the image with gaps between what windows read could be of any size.
+#[test]
+fn gaps_are_not_copied() {
+    if !pairs::available() {
+        return;
+    }
+    for (strides, dilations, flat) in
+        [([3, 3], [1, 1], true), ([1, 4], [1, 1], false), ([1, 1], [1, 2], false)]
+    {
+        let mut op = convolution();
+        (op.window.strides, op.window.dilations) = (strides.to_vec(), dilations.to_vec());
+        let rows = rows_of(op, &[1; 5 * 27], 0, [5, 3], &Pool::new(1), None).unwrap();
+        assert_eq!(rows.flat, flat, "{strides:?} {dilations:?}");
+    }
+}
+
 /// A weight of which some strips are cut and have rests, and others are not.
 fn partly_cut(flip: u8, [m, channels]: [usize; 2]) -> Vec<u8> {
     let byte = |i: usize| match (i / (channels * 9) / ROWS, i % 31) {
