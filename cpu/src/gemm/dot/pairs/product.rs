@@ -181,9 +181,9 @@ unsafe fn widened_rows(lines: Lines, widened: &[u32], count: usize) {
         // SAFETY: as the caller promises.
         row += unsafe {
             match count - row {
-                4.. => tile.compute::<4, true, false>(COLUMNS),
-                2.. => tile.compute::<2, true, false>(COLUMNS),
-                _ => tile.compute::<1, true, false>(COLUMNS),
+                4.. => tile.compute::<4, true>(COLUMNS),
+                2.. => tile.compute::<2, true>(COLUMNS),
+                _ => tile.compute::<1, true>(COLUMNS),
             }
         };
     }

@@ -259,7 +259,7 @@ impl Job<'_> {
                 assert!(self.rows.ones.len() >= depth && totals.len() >= width);
                 let tile = Tile { out: totals.as_mut_ptr(), ..tile };
                 // SAFETY: a weight is packed where there are the instructions; all lies inside by the assertions.
-                unsafe { tile.compute::<1, false, true>(count) };
+                unsafe { tile.compute::<1, false>(count) };
             }
             let mut ready = false;
             let end = strips.end;
@@ -278,7 +278,7 @@ impl Job<'_> {
                     let tile = Tile { left: left.as_ptr(), step: ROWS, ..tile };
                     // SAFETY: as above.
                     unsafe {
-                        tile.compute::<ROWS, false, true>(count);
+                        tile.compute::<ROWS, false>(count);
                         tile.add_rests(width, rests);
                     }
                 } else {
