@@ -40,8 +40,6 @@ const PAIR_COLUMNS: usize = 512;
 const PAIR_ROWS: usize = 128;
 /// Dot groups of such rows at most: they lie in a processor's second cache.
 const PAIR_GROUPS: usize = 1 << 17;
-/// Where more than one dot group in so many may not fit into 16 bits, see `pairs`, it is not told which.
-const RESTS: usize = 16;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 21;
 
@@ -107,7 +105,7 @@ impl PackedBytes {
                     pack(matrix, i / panels, k, first..(first + COLUMNS).min(n), out, sums);
                     if by_pairs {
                         // SAFETY: as above.
-                        unsafe { all_rests.get(i..i + 1).fill(pairs::find(out, COLUMNS, RESTS)) };
+                        unsafe { all_rests.get(i..i + 1).fill(pairs::find(out, COLUMNS, pairs::FEW_RESTS)) };
                     }
                 }
             });
