@@ -116,13 +116,12 @@ impl PairRows {
         let (rows, channels, volume): (_, _, usize) = (shape[0], shape[1], shape[2..].iter().product());
         let plain = |list: &[i64]| list.iter().all(|&x| x == 1);
         let (window, square) = (&op.window, shape[2..] == [3, 3]);
-        // Of few channels the last dot group would be half empty. The image is copied with what windows skip, which is to be
-        // no more than what they read.
+        // What windows skip would be copied, too.
         let gapless = plain(&window.dilations)
             && window.strides.iter().zip(&shape[2..]).all(|(&stride, &kernel)| stride <= kernel as i64);
-        let flat = shape.len() == 4
-            && gapless
-            && (channels * volume).div_ceil(4) * 8 <= channels.div_ceil(4) * volume * 7;
+        // Of few channels the last dot group would be half empty.
+        let is_sparse = (channels * volume).div_ceil(4) * 8 <= channels.div_ceil(4) * volume * 7;
+        let flat = shape.len() == 4 && gapless && is_sparse;
         let depth = if flat { (channels * volume).div_ceil(4) } else { channels.div_ceil(4) * volume };
         let m = rows / op.group;
         let winograd = square
@@ -144,17 +143,11 @@ impl PairRows {
             }),
             false => Weights::filled(0, |_| {}),
         };
-        // Where each channel lies. What was kept is checked: each of them has to lie somewhere, once.
-        let mut places: Vec<usize> = (0..channels).collect();
-        let is_inside = order.iter().all(|&channel| (channel as usize) < channels);
-        if is_inside {
-            order.iter().enumerate().for_each(|(at, &channel)| places[channel as usize] = at);
-        }
-        let is_once = || order.iter().enumerate().all(|(at, &channel)| places[channel as usize] == at);
-        if !is_inside || is_ordered && order.is_empty() || !is_once() {
+        let known = order::places(&order, channels).filter(|_| !is_ordered || !order.is_empty());
+        let Some(places) = known else {
             pieces.at(0).cannot_be_kept();
             return Ok(None);
-        }
+        };
         let mut rests = vec![None; strips];
         let all_rests = Parts::new(&mut rests);
         let dot_groups = pieces.at(0).filled(strips * size, |dot_groups| {

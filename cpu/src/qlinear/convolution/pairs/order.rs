@@ -47,6 +47,20 @@ pub(super) fn order(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3])
     all.map(|channel| channel as u32).collect()
 }
 
+/// Where each channel lies in an order; without one, where it is. `None` where the order has not each of them once, as one that
+/// was kept and damaged.
+pub(super) fn places(order: &[u32], channels: usize) -> Option<Vec<usize>> {
+    if order.is_empty() {
+        return Some((0..channels).collect());
+    }
+    let mut places = vec![None; channels];
+    for (at, &channel) in order.iter().enumerate() {
+        let place = places.get_mut(channel as usize).filter(|place| place.is_none())?;
+        *place = Some(at);
+    }
+    places.into_iter().collect()
+}
+
 /// The sizes of the numbers of each channel: of positive ones, then of negative ones.
 struct Parts {
     sizes: Vec<u8>,
