@@ -40,8 +40,6 @@ const PAIR_COLUMNS: usize = 512;
 const PAIR_ROWS: usize = 128;
 /// Dot groups of such rows at most: they lie in a processor's second cache.
 const PAIR_GROUPS: usize = 1 << 17;
-/// Where more than one dot group in so many may not fit into 16 bits, see `pairs`, it is not told which.
-const RESTS: usize = 16;
 /// Multiplications worth handing to another thread: about 10 µs of work.
 const GRAIN: usize = 1 << 21;
 
@@ -107,7 +105,7 @@ impl PackedBytes {
                     pack(matrix, i / panels, k, first..(first + COLUMNS).min(n), out, sums);
                     if by_pairs {
                         // SAFETY: as above.
-                        unsafe { all_rests.get(i..i + 1).fill(pairs::find(out, COLUMNS, RESTS)) };
+                        unsafe { all_rests.get(i..i + 1).fill(pairs::find(out, COLUMNS, pairs::FEW_RESTS)) };
                     }
                 }
             });
@@ -152,7 +150,7 @@ pub(crate) fn multiply_dots(
     if shape.is_empty() {
         return;
     }
-    let (rows, columns) = tile_size(shape, pool.threads());
+    let (rows, columns) = tile_size(shape, pool.threads(), b.packed.is_some());
     let work = rows * columns * k.max(1);
     pool.split(shape.tiles(rows, columns), GRAIN.div_ceil(work), |range| {
         for tile in range.take_while(|_| !pool.cancelled()) {
@@ -163,13 +161,16 @@ pub(crate) fn multiply_dots(
 }
 
 /// Rows and columns of a tile: large, but enough tiles for all threads.
-fn tile_size(shape: GemmShape, threads: usize) -> (usize, usize) {
+fn tile_size(shape: GemmShape, threads: usize, is_packed: bool) -> (usize, usize) {
     let GemmShape { m, n, k, .. } = shape;
     let wanted = (shape.work() / GRAIN).clamp(1, threads * 2);
-    let widest = match Int8x4::available() {
-        true => (CACHED / k.max(1)).next_multiple_of(COLUMNS),
+    let cached = (CACHED / k.max(1)).next_multiple_of(COLUMNS);
+    let widest = match (Int8x4::available(), is_packed) {
+        (true, _) => cached,
         // So many rows meet a panel that it may come from the last cache.
-        false => PAIR_COLUMNS,
+        (false, true) => PAIR_COLUMNS,
+        // Each thread packs the columns of its tile.
+        (false, false) => cached.min(PAIR_COLUMNS),
     };
     let mut columns = n.div_ceil(n.div_ceil(widest)).next_multiple_of(COLUMNS);
     let unit = match Int8x4::available() {

@@ -114,13 +114,16 @@ impl PairRows {
         let w = w.aligned()?;
         let (shape, weight, packing) = (w.shape(), w.view().bytes(), Packing::of(node));
         let (rows, channels, volume): (_, _, usize) = (shape[0], shape[1], shape[2..].iter().product());
-        // Of few channels the last dot group would be half empty.
-        let flat =
-            shape.len() == 4 && (channels * volume).div_ceil(4) * 8 <= channels.div_ceil(4) * volume * 7;
-        let depth = if flat { (channels * volume).div_ceil(4) } else { channels.div_ceil(4) * volume };
-        let m = rows / op.group;
         let plain = |list: &[i64]| list.iter().all(|&x| x == 1);
         let (window, square) = (&op.window, shape[2..] == [3, 3]);
+        // What windows skip would be copied, too.
+        let gapless = plain(&window.dilations)
+            && window.strides.iter().zip(&shape[2..]).all(|(&stride, &kernel)| stride <= kernel as i64);
+        // Of few channels the last dot group would be half empty.
+        let is_sparse = (channels * volume).div_ceil(4) * 8 <= channels.div_ceil(4) * volume * 7;
+        let flat = shape.len() == 4 && gapless && is_sparse;
+        let depth = if flat { (channels * volume).div_ceil(4) } else { channels.div_ceil(4) * volume };
+        let m = rows / op.group;
         let winograd = square
             && op.group == 1
             && !is_shifted
@@ -140,13 +143,11 @@ impl PairRows {
             }),
             false => Weights::filled(0, |_| {}),
         };
-        // Where each channel lies.
-        let mut places: Vec<usize> = (0..channels).collect();
-        if order.iter().any(|&channel| channel as usize >= channels) || is_ordered && order.is_empty() {
+        let known = order::places(&order, channels).filter(|_| !is_ordered || !order.is_empty());
+        let Some(places) = known else {
             pieces.at(0).cannot_be_kept();
             return Ok(None);
-        }
-        order.iter().enumerate().for_each(|(at, &channel)| places[channel as usize] = at);
+        };
         let mut rests = vec![None; strips];
         let all_rests = Parts::new(&mut rests);
         let dot_groups = pieces.at(0).filled(strips * size, |dot_groups| {

@@ -1,8 +1,33 @@
-//! Weights that processors without dot products of bytes cut, against those that are not packed.
+//! Weights whose products may not fit into 16 bits: convolutions, against those whose weight is not packed, and products.
 
 use super::bytes;
 use crate::graph::Attribute;
 use crate::testing::{elements, run_constant, t};
+
+/// What lies around an image that is empty: zero points, so that all sums are 0.
+#[test]
+fn empty_images_have_padding() {
+    for (channels, image) in
+        [3, 37].into_iter().flat_map(|channels| [[0, 4], [4, 0], [0, 0]].map(|x| (channels, x)))
+    {
+        let inputs = [
+            t(&[1, channels, image[0], image[1]], &[0u8; 0]),
+            t(
+                &[5, channels, 3, 3],
+                &(0..45 * channels).map(|i| (i * 37 % 101) as i8 - 40).collect::<Vec<_>>(),
+            ),
+            t(&[], &[100u8]),
+            t(&[], &[0i8]),
+        ];
+        for stride in [1, 2] {
+            let attributes =
+                [("pads", Attribute::Ints(vec![2; 4])), ("strides", Attribute::Ints(vec![stride; 2]))];
+            let out = run_constant("", "ConvInteger", 10, &attributes, &inputs, &[1, 3], 1).unwrap();
+            let (_, sums) = elements::<i32>(&out[0]);
+            assert!(!sums.is_empty() && sums.iter().all(|&sum| sum == 0), "{channels}, {image:?}: {sums:?}");
+        }
+    }
+}
 
 /// Weights some of which are large, which some processors multiply apart from the others.
 #[test]
@@ -15,13 +40,15 @@ fn some_large_weights_change_nothing() {
     };
     let sizes = [(1, 70, 40), (7, 257, 33), (30, 64, 100), (70, 30, 40)];
     for ((m, k, n), large) in sizes.into_iter().flat_map(|size| [3, 12, 97].map(|large| (size, large))) {
-        let b = t(&[k, n], &weights(k * n, large));
-        let inputs = [t(&[m, k], &bytes(m * k)), b, t(&[], &[9u8]), t(&[], &[3i8])];
-        let [want, got] = [&[][..], &[1, 3]].map(|constants| {
+        let (a, w) = (bytes(m * k), weights(k * n, large));
+        let inputs = [t(&[m, k], &a), t(&[k, n], &w), t(&[], &[9u8]), t(&[], &[3i8])];
+        let product =
+            |i: usize, j: usize, p: usize| (i32::from(a[i * k + p]) - 9) * (i32::from(w[p * n + j]) - 3);
+        let want: Vec<i32> = (0..m * n).map(|at| (0..k).map(|p| product(at / n, at % n, p)).sum()).collect();
+        for constants in [&[][..], &[1, 3]] {
             let out = run_constant("", "MatMulInteger", 10, &[], &inputs, constants, 1).unwrap();
-            elements::<i32>(&out[0])
-        });
-        assert_eq!(got, want, "{m} × {k} × {n}, {large} large");
+            assert_eq!(elements::<i32>(&out[0]).1, want, "{m} × {k} × {n}, {large} large, {constants:?}");
+        }
     }
     // Volumes have no dot products of four bytes on any processor.
     let convolutions = [

@@ -314,3 +314,70 @@ mod x86 {
         }
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::super::tests::groups;
+    use super::*;
+
+    /// Every tile that this machine has, whichever of them `compute` takes, against the definition: small bytes by all weights.
+    #[test]
+    fn tiles_of_lines_are_exact() {
+        type Compute = unsafe fn(Lines) -> usize;
+        fn check<const LINES: usize>() {
+            let mut tiles: Vec<(Compute, usize)> = Vec::new();
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                tiles.extend([(x86::avx2::<4, 2, LINES> as Compute, 4), (x86::avx2::<2, 2, LINES>, 2)]);
+                tiles.push((x86::avx2::<1, 4, LINES>, 1));
+            }
+            let has = [
+                is_x86_feature_detected!("avx512f"),
+                is_x86_feature_detected!("avx512bw"),
+                is_x86_feature_detected!("avx512dq"),
+                is_x86_feature_detected!("avx512vl"),
+            ];
+            if has == [true; 4] {
+                tiles.extend([(x86::avx512::<4, 2, LINES> as Compute, 4), (x86::avx512::<2, 2, LINES>, 2)]);
+                tiles.push((x86::avx512::<1, 2, LINES>, 1));
+            }
+            for ((compute, rows), depth) in tiles.into_iter().flat_map(|tile| [2, 6, 50].map(|d| (tile, d))) {
+                let (row, columns) = (depth + 3, COLUMNS + 5);
+                let left: Vec<u32> =
+                    groups(rows * row, 2, 300).iter().map(|group| group & 0x1f1f_1f1f).collect();
+                let panel = groups(depth * COLUMNS, 3, 300);
+                let start: Vec<i32> = (0..(rows * COLUMNS) as i32).map(|i| i * 1001 - 7).collect();
+                for from_columns in [0, COLUMNS] {
+                    let mut sums = vec![0; rows * columns];
+                    let (out, from) = (sums.as_mut_ptr(), start.as_ptr());
+                    let (left_at, panel_at) = (left.as_ptr(), panel.as_ptr());
+                    let lines = Lines {
+                        out,
+                        columns,
+                        from,
+                        from_columns,
+                        left: left_at,
+                        row,
+                        panel: panel_at,
+                        depth,
+                        next: None,
+                    };
+                    // SAFETY: operands and sums have so many rows and columns; the processor has what the tile asks for.
+                    assert_eq!(unsafe { compute(lines) }, rows);
+                    for (i, &sum) in sums.iter().enumerate() {
+                        let (r, j) = (i / columns, i % columns);
+                        let each = (0..depth).flat_map(|p| {
+                            let (a, b) = (left[r * row + p].to_le_bytes(), panel[p * COLUMNS + j % COLUMNS]);
+                            let b = b.to_le_bytes();
+                            [0, 1, 2, 3].map(|k| i32::from(a[k]) * i32::from(b[k] as i8))
+                        });
+                        let want =
+                            if j < COLUMNS { start[r * from_columns + j] + each.sum::<i32>() } else { 0 };
+                        assert_eq!(sum, want, "{LINES} lines, {rows} × {depth}: {r} {j}");
+                    }
+                }
+            }
+        }
+        check::<1>();
+        check::<2>();
+    }
+}

@@ -15,7 +15,7 @@ mod product;
 mod rests;
 mod tile;
 
-pub(crate) use product::{Panels, products, scratch_len};
+pub(crate) use product::{FEW_RESTS, Panels, products, scratch_len};
 pub(crate) use rests::{PanelRests, Rest, cut, find};
 pub(crate) use tile::Tile;
 

@@ -15,8 +15,9 @@ const DEPTH: usize = 96;
 const FEW: usize = 8;
 /// Rows from which looking at a panel takes little of the time.
 const MANY: usize = 32;
-/// Where one dot group of at least so many may not fit whatever the rows are, it is known where that is, without looking.
-const FEW_RESTS: usize = 64;
+/// Where at most one dot group in so many may not fit if rows are as large as can be, it is kept where that is: a panel is multiplied
+/// without looking at it.
+pub(crate) const FEW_RESTS: usize = 64;
 /// One group of lines in so many may be computed once more: by two lines, by one.
 const TWICE: [usize; 2] = [32, 16];
 
@@ -83,7 +84,7 @@ pub(crate) fn products(
         };
         // Of the last one nobody may need what follows.
         let next = Some(panel.as_ptr().wrapping_add(panel.len())).filter(|_| count >= MANY);
-        let few = panels.rests(i).filter(|rests| rests.len() * FEW_RESTS <= panel.len());
+        let few = panels.rests(i);
         if count > FEW && (fits_twice || few.is_none()) && !is_above {
             deviations::write(strip, depth, (&mut *least, &mut *tops), above);
             is_above = true;
@@ -127,6 +128,8 @@ pub(crate) fn products(
         }
         let start: &[u32] = bytemuck::cast_slice(start);
         sums.chunks_mut(stride).take(count).for_each(|sums| sums[..COLUMNS].copy_from_slice(start));
+        // The slice was written to: a pointer made before that is no longer valid.
+        let lines = Lines { out: sums.as_mut_ptr().cast(), ..lines };
         // SAFETY: as above.
         unsafe { widened_rows(lines, widened, count) };
     }
@@ -179,9 +182,9 @@ unsafe fn widened_rows(lines: Lines, widened: &[u32], count: usize) {
         // SAFETY: as the caller promises.
         row += unsafe {
             match count - row {
-                4.. => tile.compute::<4, true, false>(COLUMNS),
-                2.. => tile.compute::<2, true, false>(COLUMNS),
-                _ => tile.compute::<1, true, false>(COLUMNS),
+                4.. => tile.compute::<4, true>(COLUMNS),
+                2.. => tile.compute::<2, true>(COLUMNS),
+                _ => tile.compute::<1, true>(COLUMNS),
             }
         };
     }
@@ -229,7 +232,7 @@ mod tests {
                 [0, 1, 20, 60, 900].iter().flat_map(|&share| groups(depth * COLUMNS, depth, share)).collect();
             panels.extend(vec![0x8080_8080; depth * COLUMNS]);
             let rests: Vec<_> =
-                panels.chunks(depth.max(1) * COLUMNS).map(|panel| find(panel, COLUMNS, 16)).collect();
+                panels.chunks(depth.max(1) * COLUMNS).map(|panel| find(panel, COLUMNS, FEW_RESTS)).collect();
             let rests = PanelRests::new(&rests, [depth, COLUMNS], (&Pool::new(1)).into());
             let mut scratch = vec![0; scratch_len(count, depth)];
             for rests in [Some((&rests, 0)), None] {

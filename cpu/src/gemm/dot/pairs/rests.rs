@@ -1,4 +1,5 @@
-//! What is cut off weights so that two products of bytes fit into 16 bits, see `super`.
+//! Where products of a pair of weights may not fit into 16 bits, see `super`: for products of matrices that is told, off weights of
+//! convolutions it is cut.
 
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
@@ -8,7 +9,8 @@ const CHUNK: usize = 4;
 /// In the word of a rest's place: the next one belongs to the same chunk.
 const GOES_ON: u32 = 0x80;
 
-/// What was cut off one dot group: that at `depth`, in column `column` of a panel (row of a strip).
+/// What was cut off one dot group (of products of matrices: the whole of it): that at `depth`, in column `column` of a panel (row of
+/// a strip).
 #[derive(Clone, Copy)]
 pub(crate) struct Rest {
     pub(crate) depth: usize,
@@ -132,13 +134,13 @@ fn rest(group: u32) -> u32 {
 
 /// The rests of all panels of a weight.
 pub(crate) struct PanelRests {
-    /// Where those of each panel end, and whether it was cut.
+    /// Where those of each panel end, and whether they are told.
     ends: Weights<u32>,
     words: Weights<u32>,
 }
 
 impl PanelRests {
-    /// Of what `cut` told of each panel of `depth` lines of `columns` dot groups. What was kept is checked, as products rely
+    /// Of what `cut` or `find` told of each panel of `depth` lines of `columns` dot groups. What was kept is checked, as products rely
     /// on it: where it does not belong to such panels the node's packs are told, and there are no rests.
     pub(crate) fn new(
         panels: &[Option<Vec<[u32; 2]>>],
@@ -169,12 +171,12 @@ impl PanelRests {
         PanelRests { ends: Weights::filled(0, |_| {}), words: Weights::filled(0, |_| {}) }
     }
 
-    /// Those of a panel; `None` where it was not cut.
+    /// Those of a panel; `None` where they are not told: it has too many.
     pub(crate) fn of(&self, panel: usize) -> Option<&[[u32; 2]]> {
         let ends = self.ends.as_chunks::<2>().0;
-        let [end, cut] = *ends.get(panel)?;
+        let [end, told] = *ends.get(panel)?;
         let start = panel.checked_sub(1).map_or(0, |before| ends[before][0]);
-        (cut != 0).then(|| &self.words.as_chunks().0[start as usize..end as usize])
+        (told != 0).then(|| &self.words.as_chunks().0[start as usize..end as usize])
     }
 }
 

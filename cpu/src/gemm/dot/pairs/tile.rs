@@ -42,23 +42,18 @@ fn pairs_of_vectors<const SIGNED: bool>(width: usize, lanes: usize) -> usize {
 #[cfg(target_arch = "x86_64")]
 impl Tile {
     /// Computes `R` rows of `width` columns, and tells `R`. `SIGNED`: the bytes on the right are signed and those on the left
-    /// are not, else the other way round. `CUT`: the signed ones were cut, else the left ones were widened, which are
-    /// unsigned.
+    /// are not, and were widened; else the other way round, and the signed ones, on the left, were cut.
     ///
     /// # Safety
     /// `available()`; all operands and sums are valid, where `width` counts as the next multiple of `WIDTH`, of `COLUMNS`
     /// where the right ones are signed.
-    pub(crate) unsafe fn compute<const R: usize, const SIGNED: bool, const CUT: bool>(
-        self,
-        width: usize,
-    ) -> usize {
-        const { assert!(SIGNED || CUT) };
+    pub(crate) unsafe fn compute<const R: usize, const SIGNED: bool>(self, width: usize) -> usize {
         let mut at = 0;
         while at < width {
             let tile = self.at(at, at);
             if R == 4 && !SIGNED && width - at <= FEW && (self.row, self.step) == (1, R) {
                 // SAFETY: as the caller promises; words of a depth lie side by side.
-                unsafe { tile.compute_columns::<CUT>(width - at) };
+                unsafe { tile.compute_columns::<true>(width - at) };
                 break;
             }
             // SAFETY: as the caller promises; the processor has the instructions.
@@ -66,15 +61,15 @@ impl Tile {
                 match (crate::isa::has_avx512(), width - at) {
                     // Signed ones on the right are whole panels.
                     (true, width) if SIGNED || width > 16 => {
-                        x86::avx512::<R, 2, SIGNED, CUT>(tile, pairs_of_vectors::<SIGNED>(width, 16))
+                        x86::avx512::<R, 2, SIGNED>(tile, pairs_of_vectors::<SIGNED>(width, 16))
                     }
-                    (true, _) => x86::avx512::<R, 1, SIGNED, CUT>(tile, 1),
+                    (true, _) => x86::avx512::<R, 1, SIGNED>(tile, 1),
                     // One row is bound by reading, which is to go on without gaps.
-                    (false, _) if R == 1 && SIGNED => x86::avx2::<R, 4, SIGNED, CUT>(tile, 1),
+                    (false, _) if R == 1 && SIGNED => x86::avx2::<R, 4, SIGNED>(tile, 1),
                     (false, width) if SIGNED || width > 8 => {
-                        x86::avx2::<R, 2, SIGNED, CUT>(tile, pairs_of_vectors::<SIGNED>(width, 8))
+                        x86::avx2::<R, 2, SIGNED>(tile, pairs_of_vectors::<SIGNED>(width, 8))
                     }
-                    (false, _) => x86::avx2::<R, 1, SIGNED, CUT>(tile, 1),
+                    (false, _) => x86::avx2::<R, 1, SIGNED>(tile, 1),
                 }
             };
         }
@@ -114,10 +109,7 @@ impl Tile {
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Tile {
-    pub(crate) unsafe fn compute<const R: usize, const SIGNED: bool, const CUT: bool>(
-        self,
-        width: usize,
-    ) -> usize {
+    pub(crate) unsafe fn compute<const R: usize, const SIGNED: bool>(self, width: usize) -> usize {
         crate::gemm::missing((self, width))
     }
 
@@ -150,12 +142,7 @@ mod x86 {
             /// The processor has these instructions; operands and sums are valid.
             #[target_feature(enable = $features)]
             #[inline(never)]
-            pub(super) unsafe fn $name<
-                const R: usize,
-                const V: usize,
-                const SIGNED: bool,
-                const CUT: bool,
-            >(
+            pub(super) unsafe fn $name<const R: usize, const V: usize, const SIGNED: bool>(
                 tile: Tile,
                 count: usize,
             ) -> usize {
@@ -185,12 +172,11 @@ mod x86 {
                             for (v, x) in x.iter_mut().enumerate() {
                                 *x = $load(right.add(v * $lanes).cast());
                             }
-                            if CUT {
+                            if !SIGNED {
                                 for (r, sums) in sums.iter_mut().enumerate() {
                                     let a = $all(*left.add(r * row) as i32);
                                     for (sum, &x) in sums.iter_mut().zip(&x) {
-                                        let products = if SIGNED { $bytes(a, x) } else { $bytes(x, a) };
-                                        *sum = $add(*sum, $pairs(products, ones));
+                                        *sum = $add(*sum, $pairs($bytes(x, a), ones));
                                     }
                                 }
                             } else {

@@ -1,4 +1,5 @@
-//! What positions read of an image, as lines of dot groups. All of it is for processors with AVX2, as are products of pairs.
+//! What positions read of an image, as lines of dot groups. All of it is for processors with AVX2 and FMA, as are products of
+//! pairs: whoever calls it asserts `pairs::available()`.
 
 use crate::conv::PatchTable;
 use crate::ops::window::Geometry;
@@ -11,7 +12,7 @@ pub(super) fn interleave(lines: [&[u8]; 4], stride: usize, flip: u32, out: &mut 
     }
     let least = lines.iter().map(|line| line.len()).min().unwrap_or(0);
     assert!(least > (count - 1) * stride);
-    // SAFETY: products of pairs are made only where the processor has AVX2; lines have `least` bytes.
+    // SAFETY: `pairs::available()`, as the module says; lines have `least` bytes.
     #[cfg(target_arch = "x86_64")]
     let done = unsafe {
         match stride {
@@ -78,7 +79,7 @@ fn every(words: &[u32], stride: usize, out: &mut [u32]) {
     #[cfg(target_arch = "x86_64")]
     if stride == 2 {
         assert!(words.len() >= 2 * count - 1);
-        // SAFETY: products of pairs are made only where the processor has AVX2; there are so many words.
+        // SAFETY: `pairs::available()`, as the module says; there are so many words.
         let done = unsafe { x86::every_second_word(words.as_ptr(), words.len(), out) };
         return out.iter_mut().enumerate().skip(done).for_each(|(i, y)| *y = words[2 * i]);
     }
@@ -184,7 +185,7 @@ fn every_byte(bytes: &[u8], stride: usize, out: &mut [u8]) {
     }
     #[cfg(target_arch = "x86_64")]
     let done = match stride {
-        // SAFETY: products of pairs are made only where the processor has AVX2; there are so many bytes.
+        // SAFETY: `pairs::available()`, as the module says; there are so many bytes.
         2 => unsafe { x86::every_second_byte(bytes.as_ptr(), bytes.len(), out) },
         _ => 0,
     };
@@ -205,7 +206,7 @@ mod x86 {
     /// Makes dot groups, and tells how many are made. `STRIDE` is 1 or 2.
     ///
     /// # Safety
-    /// The processor has AVX2; lines have `len` bytes.
+    /// The processor has AVX2 and FMA; lines have `len` bytes.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn interleave<const STRIDE: usize>(
         lines: [*const u8; 4],
@@ -263,7 +264,7 @@ mod x86 {
     /// Copies every second word, and tells how many are copied.
     ///
     /// # Safety
-    /// The processor has AVX2; there are `len` words.
+    /// The processor has AVX2 and FMA; there are `len` words.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn every_second_word(words: *const u32, len: usize, out: &mut [u32]) -> usize {
         let (count, mut at) = (out.len(), 0);
@@ -287,7 +288,7 @@ mod x86 {
     /// Copies every second byte, and tells how many are copied.
     ///
     /// # Safety
-    /// The processor has AVX2; there are `len` bytes.
+    /// The processor has AVX2 and FMA; there are `len` bytes.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn every_second_byte(bytes: *const u8, len: usize, out: &mut [u8]) -> usize {
         let (count, mut at) = (out.len(), 0);

@@ -44,11 +44,10 @@ pub(super) struct Job<'a> {
 impl Job<'_> {
     /// Makes planes of dot groups.
     pub(super) fn arrange(&self, cx: &KernelContext<'_>, image: &[u8], planes: &mut [u32]) {
+        assert!(pairs::available());
         let Plan { table, dot_groups, channels, plane, picks, .. } = self.plan;
         let (size, count) = (table.plane(), self.rows.groups * dot_groups);
-        if size == 0 || *plane == 0 {
-            return;
-        }
+        // Of an empty image what lies around it remains.
         if let Some(padded) = &self.plan.padded {
             let (bytes, plane): (&mut [u8], _) = (bytemuck::cast_slice_mut(planes), padded.plane());
             let channels = self.rows.groups * channels;
@@ -58,6 +57,9 @@ impl Job<'_> {
                     padded.fill(&image[channel * size..][..size], self.flip, self.zero, out);
                 }
             });
+        }
+        if size == 0 || *plane == 0 {
+            return;
         }
         let flip = u32::from_le_bytes([self.flip; 4]);
         split_mut(cx.pool, &mut planes[..count * plane], *plane, (1 << 15) / plane + 1, |range, out| {
@@ -163,6 +165,7 @@ impl Job<'_> {
 
     /// What some positions read of a line.
     fn gather(&self, planes: &[u32], group: usize, line: usize, columns: Range<usize>, out: &mut [u32]) {
+        assert!(pairs::available());
         let Plan { table, dot_groups, channels, padded, .. } = self.plan;
         let (first, out) = (columns.start, &mut out[..columns.len()]);
         if let Some(padded) = padded {
@@ -256,7 +259,7 @@ impl Job<'_> {
                 assert!(self.rows.ones.len() >= depth && totals.len() >= width);
                 let tile = Tile { out: totals.as_mut_ptr(), ..tile };
                 // SAFETY: a weight is packed where there are the instructions; all lies inside by the assertions.
-                unsafe { tile.compute::<1, false, true>(count) };
+                unsafe { tile.compute::<1, false>(count) };
             }
             let mut ready = false;
             let end = strips.end;
@@ -275,7 +278,7 @@ impl Job<'_> {
                     let tile = Tile { left: left.as_ptr(), step: ROWS, ..tile };
                     // SAFETY: as above.
                     unsafe {
-                        tile.compute::<ROWS, false, true>(count);
+                        tile.compute::<ROWS, false>(count);
                         tile.add_rests(width, rests);
                     }
                 } else {

@@ -1,6 +1,8 @@
 //! The order of a weight's channels. Of two that lie side by side in a dot group, weights of one sign that are 128 together have
 //! to be cut, and what is cut off is multiplied by itself: so channels lie beside those with which fewer rows have such weights.
 
+use std::collections::VecDeque;
+
 /// Numbers of a channel that are looked at, at most.
 const NUMBERS: usize = 1024;
 /// Channels that one is compared with, at most.
@@ -21,10 +23,12 @@ pub(super) fn order(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3])
     }
     let mut left: Vec<usize> = (0..channels).collect();
     left.sort_by_key(|&channel| parts.large[channel]);
+    // One is taken from near the begin each time.
+    let mut left = VecDeque::from(left);
     let mut pairs = Vec::with_capacity(channels / 2);
     // Those with the most large numbers choose first.
     while left.len() > 1 {
-        let Some(first) = left.pop() else { break };
+        let Some(first) = left.pop_back() else { break };
         let (mut best, mut at) = (usize::MAX, 0);
         for (i, &other) in left.iter().enumerate().take(CANDIDATES) {
             let conflicts = parts.conflicts(first, other);
@@ -35,11 +39,26 @@ pub(super) fn order(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3])
                 break;
             }
         }
-        pairs.push((best, [first, left.remove(at)]));
+        let Some(second) = left.remove(at) else { break };
+        pairs.push((best, [first, second]));
     }
     pairs.sort_by_key(|&(conflicts, _)| std::cmp::Reverse(conflicts));
     let all = pairs.into_iter().flat_map(|(_, pair)| pair).chain(left);
     all.map(|channel| channel as u32).collect()
+}
+
+/// Where each channel lies in an order; without one, where it is. `None` where the order has not each of them once, as one that
+/// was kept and damaged.
+pub(super) fn places(order: &[u32], channels: usize) -> Option<Vec<usize>> {
+    if order.is_empty() {
+        return Some((0..channels).collect());
+    }
+    let mut places = vec![None; channels];
+    for (at, &channel) in order.iter().enumerate() {
+        let place = places.get_mut(channel as usize).filter(|place| place.is_none())?;
+        *place = Some(at);
+    }
+    places.into_iter().collect()
 }
 
 /// The sizes of the numbers of each channel: of positive ones, then of negative ones.
@@ -79,8 +98,8 @@ impl Parts {
     fn conflicts(&self, a: usize, b: usize) -> usize {
         let (a, b) = (self.of(a), self.of(b));
         #[cfg(target_arch = "x86_64")]
-        if crate::isa::has_avx2() {
-            // SAFETY: the processor has the instructions; both are whole vectors of as many numbers.
+        if crate::isa::has_avx2() && is_x86_feature_detected!("popcnt") {
+            // SAFETY: the processor has both instruction sets; both slices are whole vectors of as many numbers.
             return unsafe { x86::conflicts(a, b) };
         }
         a.iter().zip(b).filter(|&(&a, &b)| a.saturating_add(b) > 128).count()
@@ -94,7 +113,7 @@ mod x86 {
     use super::LEN;
 
     /// # Safety
-    /// The processor has AVX2; both have as many whole vectors.
+    /// The processor has AVX2 and POPCNT; both have as many whole vectors.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) unsafe fn conflicts(a: &[u8], b: &[u8]) -> usize {
         let (limit, mut fitting) = (_mm256_set1_epi8(128u8 as i8), 0);

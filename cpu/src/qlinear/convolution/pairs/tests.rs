@@ -135,14 +135,33 @@ fn the_order_of_channels_is_kept() {
     let packs = NodePacks::kept(1, kept.clone(), false);
     let after = rows_of(strided(), &vec![0; weight.len()], 0, shape, &pool, Some(&packs)).unwrap();
     assert!(packs.is_complete() && *before.order == *after.order && *before.dot_groups == *after.dot_groups);
-    let mut words: Vec<u32> = bytemuck::pod_collect_to_vec(kept[1].bytes());
-    words[5] = 38;
-    let mut damaged = kept;
-    damaged[1].buffer = Buffer::copy_of(bytemuck::cast_slice(&words)).unwrap().into();
-    damaged[1].start = 0;
-    let packs = NodePacks::kept(1, damaged, true);
-    rows_of(strided(), &weight, 0, shape, &pool, Some(&packs));
-    assert!(!packs.is_complete());
+    // One that is not there, and one twice.
+    for word in [38, before.order[4]] {
+        let mut words: Vec<u32> = bytemuck::pod_collect_to_vec(kept[1].bytes());
+        words[5] = word;
+        let mut damaged = kept.clone();
+        damaged[1].buffer = Buffer::copy_of(bytemuck::cast_slice(&words)).unwrap().into();
+        damaged[1].start = 0;
+        let packs = NodePacks::kept(1, damaged, true);
+        rows_of(strided(), &weight, 0, shape, &pool, Some(&packs));
+        assert!(!packs.is_complete(), "{word}");
+    }
+}
+
+/// A copy of the image with gaps between what windows read could be of any size.
+#[test]
+fn gaps_are_not_copied() {
+    if !pairs::available() {
+        return;
+    }
+    for (strides, dilations, flat) in
+        [([3, 3], [1, 1], true), ([1, 4], [1, 1], false), ([1, 1], [1, 2], false)]
+    {
+        let mut op = convolution();
+        (op.window.strides, op.window.dilations) = (strides.to_vec(), dilations.to_vec());
+        let rows = rows_of(op, &[1; 5 * 27], 0, [5, 3], &Pool::new(1), None).unwrap();
+        assert_eq!(rows.flat, flat, "{strides:?} {dilations:?}");
+    }
 }
 
 /// A weight of which some strips are cut and have rests, and others are not.
