@@ -92,6 +92,15 @@ DEVICE u32 bring_weights(const ChainParams &p, u64 params, const ChainMemory &m,
   return count;
 }
 
+// Counts what all lanes of a wave stored before its barrier; who sees the count sees that, and so does who passes a barrier behind it.
+// Fences of the whole device would take 0.6 µs a layer more (H200).
+DEVICE void add_released(u32 *word) { asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(word) : "memory"); }
+DEVICE u32 load_acquired(const u32 *word) {
+  u32 x;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(word) : "memory");
+  return x;
+}
+
 // Adds the sums of tiles, and stores what becomes of them.
 DEVICE void store_results(const ChainParams &p, const ChainMemory &m, ChainShare share, u32 lane) {
   RingPlace place = {0, 0};
@@ -122,10 +131,8 @@ DEVICE void store_results(const ChainParams &p, const ChainMemory &m, ChainShare
       }
     }
     if (i + 1 == p.count) break;
-    // What all lanes stored is seen before the count.
-    fence_device();
     wave_barrier();
-    if (lane == 0) add_on_device((u32 *)p.words + CHAIN_STORED + i, 1);
+    if (lane == 0) add_released((u32 *)p.words + CHAIN_STORED + i);
   }
 }
 
@@ -196,8 +203,7 @@ DEVICE void multiply_chain(const ChainParams &p, const ChainMemory &m, ChainShar
     if (i) {
       if (item == 0) {
         const u32 *stored = (const u32 *)p.words + CHAIN_STORED + i - 1;
-        while (load_uncached(stored) < share.groups) {}
-        fence_device();
+        while (load_acquired(stored) < share.groups) {}
       }
       workers_barrier();
     }
