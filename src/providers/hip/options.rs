@@ -31,6 +31,8 @@ pub(crate) struct HipOptions {
     pub(super) enable_hip_graph: Option<bool>,
     /// Launches are waited for one by one.
     pub(super) launch_blocking: bool,
+    /// Several products may be one launch.
+    pub(super) chain_products: bool,
     pub(crate) fp16_enable: bool,
     pub(crate) bf16_enable: bool,
     /// Addresses of functions, 0 for none.
@@ -55,6 +57,7 @@ impl Default for HipOptions {
             do_copy_in_default_stream: true,
             enable_hip_graph: None,
             launch_blocking: false,
+            chain_products: false,
             fp16_enable: false,
             bf16_enable: false,
             gpu_external_alloc: 0,
@@ -136,6 +139,7 @@ const KEYS: &[Key] = &[
         print: |options| options.arena_extend_strategy.name().to_owned(),
     },
     flag!("bf16_enable", bf16_enable),
+    flag!("chain_products", chain_products),
     Key {
         name: "default_memory_arena_cfg",
         allowed: "key=value;key=value, or nothing",

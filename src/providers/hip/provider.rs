@@ -36,6 +36,8 @@ pub(crate) struct Provider {
     user_stream: Option<Arc<MemoryStream>>,
     /// Whether copies get streams of their own.
     copies_apart: bool,
+    /// Whether several products may be one launch.
+    chain_products: bool,
     /// Whether runs are recorded as graphs. Given up when the runtime cannot.
     graphs: AtomicBool,
     /// Whether the user asked for graphs.
@@ -177,6 +179,7 @@ impl Provider {
             uploads,
             user_stream,
             copies_apart: !options.do_copy_in_default_stream,
+            chain_products: options.chain_products,
             graphs: AtomicBool::new(options.enable_hip_graph.unwrap_or(true) && !options.launch_blocking),
             graphs_wanted: options.enable_hip_graph == Some(true),
             launch_blocking: options.launch_blocking,
@@ -221,10 +224,10 @@ impl Provider {
         &self.device
     }
 
-    /// Whether it has the kernel for several products in one launch.
+    /// Whether several products may be one launch, and there is a kernel for it.
     pub(crate) fn chains_products(&self) -> bool {
         let unit = self.unit();
-        unit.wgmma && unit.tensor_maps
+        self.chain_products && unit.wgmma && unit.tensor_maps
     }
 
     /// What a choice among kernels depends on.

@@ -1,6 +1,6 @@
 //! Products of a decoder's layer behind its attention, which one launch does where the device has its kernel.
 
-use super::on_hip::{on_hip, open_with};
+use super::on_hip::{on_hip_with, open_with};
 use super::{elements, environment, open, run, t};
 use crate::model::testing::{ModelBuilder, int, raw};
 use crate::plan::{OutputPlace, ShapedPlan, Signature, StepPlan};
@@ -11,7 +11,7 @@ use crate::tensor::{ValueRef, f16};
 
 #[test]
 fn a_layer_of_packed_weights_in_one_launch() {
-    let Some(options) = on_hip(&[]) else { return };
+    let Some(options) = on_hip_with(&[("chain_products", "1")], &[]) else { return };
     let small = [512, 1024, 768];
     let cpu_and_device = |[width, middle, queries]: [usize; 3]| {
         let model = layer(width, middle, queries);
@@ -30,7 +30,7 @@ fn a_layer_of_packed_weights_in_one_launch() {
 /// Where no workgroup waits for the others, the last one to begin does all the work; and the words are as before for the next run.
 #[test]
 fn a_layer_by_one_workgroup() {
-    let Some(options) = on_hip(&[]) else { return };
+    let Some(options) = on_hip_with(&[("chain_products", "1")], &[]) else { return };
     let [width, middle, queries] = [512, 1024, 768];
     let model = layer(width, middle, queries);
     let cpu = open(&model).unwrap();
