@@ -15,7 +15,10 @@ impl Planner<'_> {
     /// needs may be another's: each product waits until all of the one before is stored. Where such a launch cannot be planned they
     /// stay as they are.
     pub(super) fn join_products(&self, steps: &mut [StepPlan]) {
-        let Some(device) = &self.program.device else { return };
+        let Some(device) = self.program.device.as_ref().filter(|device| device.provider.chains_products())
+        else {
+            return;
+        };
         let seen: Vec<Seen<'_>> =
             steps.iter().zip(&self.program.steps).map(|(plan, step)| self.seen(plan, step)).collect();
         // An alias may need a value's memory for longer.

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{LANES, line_len};
+use super::lanes::{LANES, line_len, store_what_fits};
 
 /// Elements of a line of a tile.
 const SIDE: usize = 6;
@@ -135,16 +135,7 @@ pub(super) unsafe fn outputs(sums: &[i32], step: usize, tiles: usize, width: usi
                 if at >= width {
                     break;
                 }
-                let to = &mut out[at..width];
-                if to.len() >= LANES {
-                    // SAFETY: there is room for a vector.
-                    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), x) };
-                } else {
-                    let mut numbers = [0; LANES];
-                    // SAFETY: the array is a vector.
-                    unsafe { _mm256_storeu_si256(numbers.as_mut_ptr().cast(), x) };
-                    to.copy_from_slice(&numbers[..to.len()]);
-                }
+                store_what_fits(&mut out[at..width], x);
             }
         }
     }

@@ -45,6 +45,7 @@ pub(super) fn outputs(size: usize, sums: &[i32], step: usize, tiles: usize, widt
 mod x86 {
     use std::arch::x86_64::*;
 
+    use super::super::lanes::store_what_fits;
     use super::{LANES, line_len};
 
     /// # Safety
@@ -128,16 +129,7 @@ mod x86 {
                     if at >= width || line.is_empty() {
                         break;
                     }
-                    let to = &mut line[at..width];
-                    if to.len() >= LANES {
-                        // SAFETY: there is room for a vector.
-                        unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), x) };
-                    } else {
-                        let mut numbers = [0; LANES];
-                        // SAFETY: the array is a vector.
-                        unsafe { _mm256_storeu_si256(numbers.as_mut_ptr().cast(), x) };
-                        to.copy_from_slice(&numbers[..to.len()]);
-                    }
+                    store_what_fits(&mut line[at..width], x);
                 }
             }
         }
