@@ -68,6 +68,7 @@ class Random:
 
     def __init__(self, seed: int, bits: int) -> None:
         self.random = np.random.default_rng(seed)
+        self.bits = bits
         # A value of n bits is at most half of 2^n from zero.
         self.step = DEVIATION * 3**0.5 / 2 ** max(bits - 1, 0)
         self.pools: dict[tuple[str, int], np.ndarray] = {}
@@ -87,13 +88,22 @@ class Random:
     def pool(self, kind: str, type: int) -> np.ndarray:
         if (kind, type) not in self.pools:
             if type == TensorProto.UINT8:
-                made = self.random.integers(0, 256, POOL, ELEMENTS[type])
+                made = self.packed()
             elif kind == "scales":
                 made = encoded(self.step * self.random.uniform(0.6, 1.4, POOL), type)
             else:
                 made = encoded(DEVIATION * self.random.standard_normal(POOL, np.float32), type)
             self.pools[kind, type] = made
         return self.pools[kind, type]
+
+
+    def packed(self) -> np.ndarray:
+        """Bytes of packed numbers without the least of each, so that their mean is 0: what has another grows from layer
+        to layer, beyond f16 for some tokens."""
+        made = np.zeros(POOL, np.uint8)
+        for shift in range(0, 8, self.bits):
+            made |= (self.random.integers(1, 1 << self.bits, POOL) << shift).astype(np.uint8)
+        return made
 
 
 def write_tokenizer(folder: Path) -> None:

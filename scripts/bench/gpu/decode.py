@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Time single steps of a language model on a GPU, as shares of what reading its weights once would take.
 
-    decode.py FOLDER… [--past 512,2048] [--batch 1] [--steps 50] [--bandwidth GB/S] [--check]
+    decode.py FOLDER… [--past 512,2048] [--batch 1] [--steps 50] [--bandwidth GB/S] [--check] [--hip KEY=VALUE …]
     decode.py FOLDER… --prefill 512,2048   the first run, with so many tokens, as a share of the rate of torch's products
     decode.py --torch 1b [--past 512]      the same shape by transformers with torch.compile and a static cache
 
 Folders are those of language_models.py. Caches have one buffer each, in device memory, past and present alike; the mask
 has the caches' length, with ones for the tokens that are there. The bound is the time that a copy on the device takes
-for as many bytes as weights and caches have. --check compares the logits with those of the unoptimised graph.
+for as many bytes as weights and caches have. --check compares the logits of some tokens with those of the unoptimised
+graph, after each length. --hip gives options of the provider.
 
 Needs torch, onnx and rukh's Python package; --torch needs transformers.
 """
@@ -28,6 +29,9 @@ import onnx
 import torch
 
 WARM_UP = 8
+# Tokens that --check takes at each length, and how far their logits may be apart, over the largest of them.
+TOKENS = 16
+MOST_APART = 0.05
 KINDS = {
     "tensor(float16)": torch.float16,
     "tensor(float)": torch.float32,
@@ -42,7 +46,13 @@ class Decoder:
     """A session with everything bound."""
 
     def __init__(
-        self, folder: Path, batch: int, optimise: bool = True, profile: bool = False, length: int = 1
+        self,
+        folder: Path,
+        batch: int,
+        optimise: bool = True,
+        profile: bool = False,
+        length: int = 1,
+        hip: dict[str, str] | None = None,
     ) -> None:
         import rukh
 
@@ -54,7 +64,7 @@ class Decoder:
             options.enable_profiling = True
             options.profile_file_prefix = "/tmp/decode"
         start = time.perf_counter()
-        self.session = rukh.InferenceSession(str(folder / "model.onnx"), options, providers=[("hip", {}), "cpu"])
+        self.session = rukh.InferenceSession(str(folder / "model.onnx"), options, providers=[("hip", hip or {}), "cpu"])
         self.opened = time.perf_counter() - start
         self.context = self.config["context_length"]
         self.mask = torch.zeros((batch, self.context), dtype=torch.int64, device="cuda")
@@ -112,7 +122,7 @@ def time_of(step: Callable[[], None], steps: int) -> float:
 
 
 def rukh(folder: Path, arguments: argparse.Namespace) -> None:
-    decoder = Decoder(folder, arguments.batch)
+    decoder = Decoder(folder, arguments.batch, hip=arguments.hip)
     weights = (folder / "model.onnx.data").stat().st_size
     embedding = decoder.config["vocab_size"] * decoder.config["decoder"]["hidden_size"] * decoder.logits.element_size()
     for past in arguments.past:
@@ -146,7 +156,7 @@ def rukh(folder: Path, arguments: argparse.Namespace) -> None:
 def prefill(folder: Path, arguments: argparse.Namespace) -> None:
     rate = product_rate()
     for tokens in arguments.prefill:
-        decoder = Decoder(folder, arguments.batch, length=tokens)
+        decoder = Decoder(folder, arguments.batch, length=tokens, hip=arguments.hip)
         decoder.past(tokens - 1)
         for _ in range(WARM_UP):
             decoder.step()
@@ -193,22 +203,46 @@ def parameters(folder: Path) -> int:
 
 def check(folder: Path, decoder: Decoder, arguments: argparse.Namespace) -> None:
     plain = Decoder(folder, arguments.batch, optimise=False)
-    plain.tokens.copy_(decoder.tokens)
-    for mine, theirs in zip(plain.caches, decoder.caches, strict=True):
-        mine.copy_(theirs)
-    for one in (plain, decoder):
-        one.past(arguments.past[0])
-        one.step()
-    torch.cuda.synchronize()
-    got, want = decoder.logits.float(), plain.logits.float()
-    caches = [(a.float() - b.float()).abs().max().item() for a, b in zip(decoder.caches, plain.caches, strict=True)]
-    print(f"{folder.name}: logits differ by {(got - want).abs().max().item():.2e} of {want.abs().max().item():.2e},"
-          f" caches by {max(caches):.2e}")
+    for past in arguments.past:
+        apart, largest, caches, not_finite = 0.0, 0.0, 0.0, [0, 0]
+        for _ in range(TOKENS):
+            decoder.tokens.random_(256)
+            # Steps that are not waited for come before.
+            for _ in range(WARM_UP):
+                decoder.queue()
+            torch.cuda.synchronize()
+            plain.tokens.copy_(decoder.tokens)
+            for mine, theirs in zip(plain.caches, decoder.caches, strict=True):
+                mine.copy_(theirs)
+            both = (decoder, plain)
+            for one in both:
+                one.past(past)
+                one.step()
+            torch.cuda.synchronize()
+            logits = [one.logits.float() for one in both]
+            finite = [bool(x.isfinite().all()) for x in logits]
+            not_finite = [count + (not is_finite) for count, is_finite in zip(not_finite, finite, strict=True)]
+            if all(finite):
+                apart = max(apart, difference(*logits))
+                largest = max(largest, logits[1].abs().max().item())
+                each = [difference(a, b) for a, b in zip(decoder.caches, plain.caches, strict=True)]
+                caches = max(caches, *each)
+        told = f"{folder.name} past {past}: logits of {TOKENS} tokens differ by {apart:.2e} of {largest:.2e}"
+        told += f", caches by {caches:.2e}"
+        if any(not_finite):
+            told += f"; not finite: {not_finite[0]}, in the unoptimised graph {not_finite[1]}"
+        print(told, flush=True)
+        if any(not_finite) or apart > MOST_APART * largest:
+            raise SystemExit("the comparison failed")
+
+
+def difference(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float((a.float() - b.float()).abs().max())
 
 
 def profile(folder: Path, arguments: argparse.Namespace) -> None:
     """What the operators of a step take, in microseconds, each behind the other."""
-    decoder = Decoder(folder, arguments.batch, profile=True)
+    decoder = Decoder(folder, arguments.batch, profile=True, hip=arguments.hip)
     decoder.past(arguments.past[0])
     for _ in range(3):
         decoder.step()
@@ -262,10 +296,12 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--bandwidth", type=float, default=4250.0, help="GB/s of a copy, bytes read and written")
+    parser.add_argument("--hip", type=lambda text: tuple(text.split("=", 1)), action="append", default=[])
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--torch", choices=["1b", "8b"])
     arguments = parser.parse_args()
+    arguments.hip = dict(arguments.hip)
     if arguments.torch:
         transformers(arguments)
     for folder in arguments.folders:
