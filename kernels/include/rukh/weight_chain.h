@@ -4,8 +4,7 @@
 // One workgroup stays on each processor. One of its waves brings weights through a ring in workgroup memory, in the order in
 // which they are multiplied, also while the others wait for the launch before or for other workgroups. A slot of the ring has 16
 // lines of 2048 numbers with their scales. Eight waves multiply, each an eighth of the depth of a slot; another one adds their
-// sums, and stores results. Workgroups count those that have stored all their results of a product, and bring the whole row of
-// the next product when the count is complete.
+// sums, and stores results. Each workgroup brings the whole row of the next product, whose elements tell whether they are there.
 //
 // `mma.sync` multiplies bytes. The row has integers of 16 bits (as in weight_fixed.h), whose lower and upper bytes are two of its
 // eight columns. Four lanes share a line, and each has a block of 32 numbers of its own. So that its sums stay apart, the columns
@@ -21,7 +20,7 @@
 
 // Which tiles a workgroup has, and which barriers of slots.
 struct ChainShare {
-  u32 group, groups, barriers;
+  u32 group, groups, barriers, turn;
   bool leaves;
 
   METHOD bool has(const ChainProduct &product) const { return group < product.tiles; }
@@ -44,6 +43,7 @@ DEVICE void decide(const ChainParams &p, const ChainMemory &m) {
   bool is_last = add_on_device(words + CHAIN_BEGUN, 1) + 1 == p.groups;
   if (is_last) decide_if_nobody_has(words + CHAIN_DECIDED, CHAIN_TOGETHER);
   wait_for_kernels_before();
+  store_word(m.turn, load_uncached((const u32 *)p.exchange));
   u64 begin = time_ns();
   u32 decision;
   while (!(decision = load_uncached(words + CHAIN_DECIDED)))
@@ -56,8 +56,9 @@ DEVICE void decide(const ChainParams &p, const ChainMemory &m) {
 DEVICE ChainShare share_of(const ChainParams &p, const ChainMemory &m) {
   wait_phase(m.decided, 0);
   u64 verdict = load_two_words(m.verdict);
-  if ((u32)verdict == CHAIN_TOGETHER) return {group_id(), p.groups, 0, false};
-  return {0, 1, 1, !(u32)(verdict >> 32)};
+  u32 turn = load_word(m.turn);
+  if ((u32)verdict == CHAIN_TOGETHER) return {group_id(), p.groups, 0, turn, false};
+  return {0, 1, 1, turn, !(u32)(verdict >> 32)};
 }
 
 // Brings the weights of a workgroup's tiles. `first`: only those that have room in the ring from the beginning; tells how many.
@@ -92,22 +93,16 @@ DEVICE u32 bring_weights(const ChainParams &p, u64 params, const ChainMemory &m,
   return count;
 }
 
-// Counts what all lanes of a wave stored before its barrier; who sees the count sees that, and so does who passes a barrier behind it.
-// Fences of the whole device would take 0.6 µs a layer more (H200).
-DEVICE void add_released(u32 *word) { asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(word) : "memory"); }
-DEVICE u32 load_acquired(const u32 *word) {
-  u32 x;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(word) : "memory");
-  return x;
-}
-
 // Adds the sums of tiles, and stores what becomes of them.
 DEVICE void store_results(const ChainParams &p, const ChainMemory &m, ChainShare share, u32 lane) {
   RingPlace place = {0, 0};
+  ExchangedRows rows = ExchangedRows::of(p, share.turn);
+  rows.clear_other(share.group, share.groups, lane);
 #pragma unroll 1
   for (u32 i = 0; i < p.count; i++) {
     const ChainProduct &product = p.products[i];
-    u32 tiles = product.tiles, gated = product.gated;
+    u32 tiles = product.tiles, gated = product.gated, count = gated ? CHAIN_TILE / 2 : CHAIN_TILE;
+    bool is_last = i + 1 == p.count;
     u64 out = product.out;
 #pragma unroll 1
     for (u32 tile = share.group; tile < tiles; tile += share.groups) {
@@ -125,14 +120,14 @@ DEVICE void store_results(const ChainParams &p, const ChainMemory &m, ChainShare
       if (gated) {
         f32 up = lane_xor(sum, 8);
         sum *= sigmoid_inline(sum) * up;
-        if (lane < 8) store_one<f16>(out, tile * 8 + lane, sum);
-      } else if (lane < CHAIN_TILE) {
-        store_one<f16>(out, tile * CHAIN_TILE + lane, sum);
       }
+      if (is_last) {
+        if (lane < count) store_one<f16>(out, tile * count + lane, sum);
+        continue;
+      }
+      u32 two = narrow_two(f16{}, sum, lane_xor(sum, 1));
+      if (lane < count && lane % 2 == 0) rows.store((u32)out + (tile * count + lane) * 2, two);
     }
-    if (i + 1 == p.count) break;
-    wave_barrier();
-    if (lane == 0) add_released((u32 *)p.words + CHAIN_STORED + i);
   }
 }
 
@@ -196,19 +191,15 @@ DEVICE void multiply_chain(const ChainParams &p, const ChainMemory &m, ChainShar
   ChainLane at = ChainLane::of(item);
   RingPlace place = {0, 0}, board = {0, 0};
   Unit elements[CHAIN_PARTS][2] = {};
+  ExchangedRows rows = ExchangedRows::of(p, share.turn);
 #pragma unroll 1
   for (u32 i = 0; i < p.count; i++) {
     const ChainProduct &product = p.products[i];
     u32 tiles = product.tiles, end = product.k, records = m.row + end * 2;
-    if (i) {
-      if (item == 0) {
-        const u32 *stored = (const u32 *)p.words + CHAIN_STORED + i - 1;
-        while (load_acquired(stored) < share.groups) {}
-      }
-      workers_barrier();
-    }
     if (!share.has(product)) continue;
-    f32 factor = bring_row(product, m, records, share.group == 0);
+    // All have multiplied with the row before.
+    if (i) workers_barrier();
+    f32 factor = bring_row(product, m, i ? rows.own : 0, records, share.group == 0);
     if (item == 0) store_word(m.factors + i * 4, bits<u32>(factor));
 #pragma unroll 1
     for (u32 tile = share.group; tile < tiles; tile += share.groups) {
@@ -251,7 +242,7 @@ DEVICE void weight_chain(const ChainParams &p, u64 params) {
   barrier();
   if (wave == CHAIN_WAVES) {
     if (lane) return;
-    ChainShare all = {group_id(), p.groups, 0, false};
+    ChainShare all = {group_id(), p.groups, 0, 0, false};
     u32 count = bring_weights(p, params, m, all, true);
     ChainShare share = share_of(p, m);
     if (share.barriers) {
@@ -260,6 +251,11 @@ DEVICE void weight_chain(const ChainParams &p, u64 params) {
       for (u32 i = 0; i < count; i++) wait_phase(m.full + i * 8, 0);
     }
     if (!share.leaves) bring_weights(p, params, m, share, false);
+    // Long before the launch ends: who counts at its end delays what follows.
+    u32 *words = (u32 *)p.words;
+    if (add_on_device(words + CHAIN_TOLD, 1) + 1 < p.groups) return;
+    for (u32 i = 0; i < CHAIN_WORDS; i++) *(volatile u32 *)(words + i) = 0;
+    *(volatile u32 *)p.exchange = share.turn + 1;
     return;
   }
   if (wave == CHAIN_WAVES + 1) {
@@ -270,7 +266,4 @@ DEVICE void weight_chain(const ChainParams &p, u64 params) {
   if (item == 0) decide(p, m);
   ChainShare share = share_of(p, m);
   if (!share.leaves) multiply_chain(p, m, share);
-  u32 *words = (u32 *)p.words;
-  if (item || add_on_device(words + CHAIN_LEFT, 1) + 1 < p.groups) return;
-  for (u32 i = 0; i < CHAIN_STORED + MOST_OF_CHAIN; i++) *(volatile u32 *)(words + i) = 0;
 }

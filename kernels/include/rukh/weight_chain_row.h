@@ -6,7 +6,9 @@
 #include "weight_fixed.h"
 
 // A product of `k` elements, with the sum of `a` and `skip` where there is one, which is stored as `sum`, normalised where there is a
-// scale. Of what is gated, a tile has 8 lines from `first` and 8 from `second` on, and half as many results.
+// scale. Of what is gated, a tile has 8 lines from `first` and 8 from `second` on, and half as many results. What one product gives the
+// next is exchanged (`ExchangedRows`): `a` of all but the first and `out` of all but the last are offsets there. `CHAIN_KEPT` as
+// `sum` stays in workgroup memory, and is meant by it as `skip`.
 struct ChainProduct {
   u64 a, skip, sum, scale, out;
   u32 tiles, k, first, second, gated;
@@ -15,23 +17,24 @@ struct ChainProduct {
 static_assert(sizeof(ChainProduct) == 64, "the mirror in providers/hip/weight_only/chain.rs");
 
 constexpr u32 MOST_OF_CHAIN = 4;
+constexpr u64 CHAIN_KEPT = 1;
 
 struct ChainParams {
   // Of each product the weight and its scales.
   TensorMap maps[MOST_OF_CHAIN][2];
   ChainProduct products[MOST_OF_CHAIN];
-  // Words that are 0 before and after: `ChainWord`.
-  u64 words;
+  // Words that are 0 before and after: `ChainWord`; where rows are exchanged.
+  u64 words, exchange;
   // `patience`: how long it is waited for all workgroups, in ns.
   u32 count, groups, slots, patience;
-  // Whether the launch before may have the same words.
-  u32 waits_first;
+  // Whether the launch before may have the same words; the elements of the largest row of which a sum is taken.
+  u32 waits_first, kept;
 };
 static_assert(sizeof(ChainParams) == 1344, "the mirror in providers/hip/weight_only/chain.rs");
 
-// The workgroups that have begun, what was decided, those that have left, and those that have stored product i.
-enum ChainWord { CHAIN_BEGUN, CHAIN_DECIDED, CHAIN_LEFT, CHAIN_STORED };
-static_assert(CHAIN_STORED + MOST_OF_CHAIN == 7, "WORDS_USED in providers/hip/weight_only/chain.rs");
+// The workgroups that have begun, what was decided, and those that know it.
+enum ChainWord { CHAIN_BEGUN, CHAIN_DECIDED, CHAIN_TOLD, CHAIN_WORDS };
+static_assert(CHAIN_WORDS == 3, "WORDS_USED in providers/hip/weight_only/chain.rs");
 enum ChainDecision : u32 { CHAIN_TOGETHER = 1, CHAIN_ALONE };
 
 // Waves that multiply; lines of a tile, numbers of a slot's lines, sums that wait to be stored.
@@ -42,17 +45,19 @@ constexpr u32 CHAIN_PARTS = CHAIN_NUMBERS / 128 / CHAIN_WAVES;
 static_assert(CHAIN_PARTS == 2, "a wave has 128 bytes of each line");
 // Bytes of 8 lines and of their scales, and of a slot. Numbers of a block.
 constexpr u32 CHAIN_LINES = 8 * CHAIN_NUMBERS / 2, CHAIN_BLOCK = 32, CHAIN_SCALES = 8 * CHAIN_NUMBERS / CHAIN_BLOCK * 2;
+// Bytes of a set of exchanged rows.
+constexpr u32 CHAIN_SET = 128 << 10;
 constexpr u32 CHAIN_SLOT = 2 * (CHAIN_LINES + CHAIN_SCALES), SLOT_BARRIERS = 16;
 
 // Where things are in workgroup memory: the ring, of whole 1024 bytes; barriers, those of slots once more for a workgroup that begins
 // anew alone; what small things there are; the row.
 struct ChainMemory {
-  u32 ring, full, empty, board_full, board_empty, decided, verdict, factors, squares, boards, row;
+  u32 ring, full, empty, board_full, board_empty, decided, verdict, turn, factors, squares, boards, kept, row;
 
   DEVICE ChainMemory of(const ChainParams &p) {
     extern SHARED u8 chain_memory[];
     u32 ring = (shared_address(chain_memory) + 1023) / 1024 * 1024, at = ring + p.slots * CHAIN_SLOT;
-    return {ring, at, at + 256, at + 512, at + 544, at + 576, at + 584, at + 592, at + 608, at + 640, at + 2688};
+    return {ring, at, at + 256, at + 512, at + 544, at + 576, at + 584, at + 680, at + 592, at + 608, at + 704, at + 2752, at + 2752 + p.kept * 2};
   }
 };
 
@@ -133,44 +138,91 @@ DEVICE void put_elements(const f32 (&y)[16], u32 half, u32 row, u32 records) {
   if (half % 2 == 0) store_words(records + block * 8, bits<u32>(scale), sum * 8);
 }
 
+// Rows that workgroups give each other. A word has two results, with all bits the other way round, and is 0 until they are there: no two
+// results of f16 have all bits 1, as what is no number has one form. So who reads a row needs no other word to know that it is whole,
+// and no order of memory accesses. Launches take turns with two sets; each clears the other one.
+struct ExchangedRows {
+  u64 own, other;
+
+  DEVICE ExchangedRows of(const ChainParams &p, u32 turn) {
+    u64 sets = p.exchange + 64, odd = turn % 2;
+    return {sets + odd * CHAIN_SET, sets + (odd ^ 1) * CHAIN_SET};
+  }
+  // By a wave of each of `groups` workgroups.
+  METHOD void clear_other(u32 group, u32 groups, u32 lane) const {
+#pragma unroll 1
+    for (u32 at = (group * 32 + lane) * 16; at < CHAIN_SET; at += groups * 512) store_unit(other + at, Unit{});
+  }
+  METHOD void store(u32 at, u32 two_results) const {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(own + at), "r"(~two_results) : "memory");
+  }
+  // Eight results, as they are stored.
+  DEVICE bool are_there(Unit x) { return x[0] && x[1] && x[2] && x[3]; }
+};
+
+// Half of a block: of row `a`, of what is added to it, and the factors.
+struct HalfOfBlock {
+  Unit x[2], added[2], by[2];
+};
+
 // Brings the row of a product. Gives the factor of its normalisation.
-DEVICE f32 bring_row(const ChainProduct &product, const ChainMemory &m, u32 records, bool stores_sum) {
+DEVICE f32 bring_row(const ChainProduct &product, const ChainMemory &m, u64 exchanged, u32 records, bool stores_sum) {
   u32 item = item_id(), halves = product.k / 16;
-  u64 a = product.a, skip = product.skip, scale = product.scale, sum = product.sum;
+  u64 skip = product.skip, scale = product.scale, sum = product.sum, a = exchanged + product.a;
   f32 square = 0;
 #pragma unroll 1
   for (u32 first = item; first < halves; first += 2 * CHAIN_WORKERS) {
-    Unit x[2][2], by[2][2], added[2][2];
+    HalfOfBlock of[2];
+    bool has_two = first + CHAIN_WORKERS < halves;
+    u64 at[2] = {(u64)first * 32, (u64)(first + CHAIN_WORKERS) * 32};
     UNROLL
     for (u32 j = 0; j < 2; j++) {
-      u32 half = first + j * CHAIN_WORKERS;
-      u64 at = (u64)(half < halves ? half : first) * 32;
+      if (j && !has_two) break;
       UNROLL
       for (u32 u = 0; u < 2; u++) {
-        x[j][u] = load_settled_unit(a + at + u * 16);
-        if (skip) added[j][u] = load_settled_unit(skip + at + u * 16);
-        if (scale) by[j][u] = load_unit(scale + at + u * 16);
+        if (skip == CHAIN_KEPT) of[j].added[u] = load_pack(m.kept + (u32)at[j] + u * 16);
+        else if (skip) of[j].added[u] = load_settled_unit(skip + at[j] + u * 16);
+        if (scale) of[j].by[u] = load_unit(scale + at[j] + u * 16);
       }
     }
+    // One lane looks first: where all ask again and again, stores wait (0.7 to 1.1 µs a layer).
+    if (exchanged) {
+      if (item % 32 == 0)
+        while (!load_uncached((const u32 *)(a + at[0]))) {}
+      wave_barrier();
+    }
+    bool whole;
+    do {
+      UNROLL
+      for (u32 u = 0; u < 2; u++) {
+        of[0].x[u] = load_settled_unit(a + at[0] + u * 16);
+        if (has_two) of[1].x[u] = load_settled_unit(a + at[1] + u * 16);
+      }
+      whole = true;
+      UNROLL
+      for (u32 u = 0; u < 2; u++)
+        whole &= ExchangedRows::are_there(of[0].x[u]) && (!has_two || ExchangedRows::are_there(of[1].x[u]));
+    } while (exchanged && !whole);
     UNROLL
     for (u32 j = 0; j < 2; j++) {
+      if (j && !has_two) break;
       u32 half = first + j * CHAIN_WORKERS;
-      if (half >= halves) break;
       f32 y[16];
       UNROLL
       for (u32 u = 0; u < 2; u++) {
+        Unit x = exchanged ? ~of[j].x[u] : of[j].x[u];
         if (skip) {
           UNROLL
-          for (u32 w = 0; w < 4; w++) x[j][u][w] = add_two(f16{}, x[j][u][w], added[j][u][w]);
-          if (sum && stores_sum) store_unit(sum + (u64)half * 32 + u * 16, x[j][u]);
+          for (u32 w = 0; w < 4; w++) x[w] = add_two(f16{}, x[w], of[j].added[u][w]);
+          if (sum) store_pack(m.kept + half * 32 + u * 16, x);
         }
         UNROLL
-        for (u32 v = 0; v < 8; v++) y[u * 8 + v] = widen_one(f16{}, x[j][u][v / 2], v % 2);
+        for (u32 v = 0; v < 8; v++) y[u * 8 + v] = widen_one(f16{}, x[v / 2], v % 2);
         if (scale) {
           UNROLL
           for (u32 v = 0; v < 8; v++) {
             f32 own = y[u * 8 + v];
-            square = fma_(own, own, square), y[u * 8 + v] = own * widen_one(f16{}, by[j][u][v / 2], v % 2);
+            square = fma_(own, own, square), y[u * 8 + v] = own * widen_one(f16{}, of[j].by[u][v / 2], v % 2);
           }
         }
       }
@@ -182,6 +234,13 @@ DEVICE f32 bring_row(const ChainProduct &product, const ChainMemory &m, u32 reco
     if (item % WAVE == 0) store_word(m.squares + item / WAVE * 4, bits<u32>(square));
   }
   workers_barrier();
+  // Now all have read what products before this one take, whose memory the sum may have.
+  if (skip && stores_sum && sum > CHAIN_KEPT) {
+#pragma unroll 1
+    for (u32 half = item; half < halves; half += CHAIN_WORKERS)
+      UNROLL
+      for (u32 u = 0; u < 2; u++) store_unit(sum + (u64)half * 32 + u * 16, load_pack(m.kept + half * 32 + u * 16));
+  }
   if (!scale) return 1;
   square = 0;
   UNROLL

@@ -356,9 +356,10 @@ impl ErrorWords {
     }
 }
 
-/// Words for [`Operand::Counters`](super::launch::Operand::Counters), and those of chains behind them.
+/// Words for [`Operand::Counters`](super::launch::Operand::Counters), and those of chains behind them where there are chains.
 pub(super) fn zeroed_counters(provider: &Provider, stream: &Arc<MemoryStream>) -> Result<DeviceBuffer> {
-    let bytes = (COUNTERS + WORDS_OF_CHAINS) * size_of::<u32>();
+    let chains = if provider.chains_products() { WORDS_OF_CHAINS } else { 0 };
+    let bytes = (COUNTERS + chains) * size_of::<u32>();
     let counters = provider.allocate(bytes, stream)?;
     // SAFETY: the words were just made; nobody knows their address before the fill is queued.
     unsafe { stream.set_bytes(counters.address(), 0, bytes)? };

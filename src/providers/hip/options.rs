@@ -57,7 +57,7 @@ impl Default for HipOptions {
             do_copy_in_default_stream: true,
             enable_hip_graph: None,
             launch_blocking: false,
-            chain_products: false,
+            chain_products: true,
             fp16_enable: false,
             bf16_enable: false,
             gpu_external_alloc: 0,

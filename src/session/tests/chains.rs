@@ -11,7 +11,7 @@ use crate::tensor::{ValueRef, f16};
 
 #[test]
 fn a_layer_of_packed_weights_in_one_launch() {
-    let Some(options) = on_hip_with(&[("chain_products", "1")], &[]) else { return };
+    let Some(options) = on_hip_with(&[], &[]) else { return };
     let small = [512, 1024, 768];
     let cpu_and_device = |[width, middle, queries]: [usize; 3]| {
         let model = layer(width, middle, queries);
@@ -30,7 +30,7 @@ fn a_layer_of_packed_weights_in_one_launch() {
 /// Where no workgroup waits for the others, the last one to begin does all the work; and the words are as before for the next run.
 #[test]
 fn a_layer_by_one_workgroup() {
-    let Some(options) = on_hip_with(&[("chain_products", "1")], &[]) else { return };
+    let Some(options) = on_hip_with(&[], &[]) else { return };
     let [width, middle, queries] = [512, 1024, 768];
     let model = layer(width, middle, queries);
     let cpu = open(&model).unwrap();

@@ -13,7 +13,7 @@ fn what_entries_tell_can_be_parsed_again() {
             ("gpu_mem_limit", "1048576"),
             ("gpu_mem_fraction", "0.25"),
             ("launch_blocking", "1"),
-            ("chain_products", "1"),
+            ("chain_products", "0"),
             ("arena_extend_strategy", "kSameAsRequested"),
         ],
         &[("user_compute_stream", "4096"), ("enable_hip_graph", "1"), ("do_copy_in_default_stream", "0")],

@@ -13,6 +13,7 @@ use super::super::PlanBuilder;
 use super::super::gemm::Fused;
 use super::super::launch::{COUNTERS, ChainLink, Given, KernelName, LaunchPlan, Operand};
 use super::super::provider::Provider;
+use super::chain_rows::{Linked, Place, Rows, SET, TILE};
 use super::{SCALES, SKIP, WEIGHT, X};
 
 /// The inputs of which a product's row is the sum.
@@ -23,9 +24,14 @@ pub(crate) const MOST_LINKS: usize = 4;
 /// Words with which a chain's workgroups count, behind the counters of other launches. They count before the launch before them has
 /// ended, so neighbours in a plan have words of their own.
 const CHAIN_WORDS: usize = 16;
-const WORDS_USED: usize = 3 + MOST_LINKS;
+const WORDS_USED: usize = 3;
 const CHAINS: usize = 64;
-pub(in super::super) const WORDS_OF_CHAINS: usize = CHAINS * CHAIN_WORDS;
+/// Behind them: how many launches there were, and two sets of the rows that workgroups exchange.
+const TURN_WORDS: usize = 16;
+pub(in super::super) const WORDS_OF_CHAINS: usize =
+    CHAINS * CHAIN_WORDS + TURN_WORDS + 2 * SET / size_of::<u32>();
+/// What stands for a sum that stays in workgroup memory.
+const KEPT: u64 = 1;
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -51,23 +57,24 @@ struct ChainParams {
     maps: [[[u8; TENSOR_MAP_BYTES]; 2]; MOST_LINKS],
     products: [ChainProduct; MOST_LINKS],
     words: u64,
+    exchange: u64,
     count: u32,
     groups: u32,
     slots: u32,
     patience: u32,
     waits_first: u32,
-    unused: [u32; 9],
+    kept: u32,
+    unused: [u32; 6],
 }
 
 const _: () = assert!(size_of::<ChainParams>() == 1344 && WORDS_USED <= CHAIN_WORDS);
 
-/// Lines of a tile, and bytes of a slot of the ring: 16 lines of 2048 numbers of 4 bits and their scales.
-const TILE: usize = 16;
+/// Bytes of a slot of the ring: the lines of a tile, of 2048 numbers of 4 bits and their scales.
 const SLOT_NUMBERS: usize = 2048;
 const BLOCK: usize = 32;
 const SLOT: usize = TILE * (SLOT_NUMBERS / 2 + SLOT_NUMBERS / BLOCK * 2);
 /// What a workgroup has beside the ring and the row: up to 1024 bytes to align the ring, barriers, and sums.
-const BESIDE: usize = (1 << 10) + 2688;
+const BESIDE: usize = (1 << 10) + 2752;
 /// Work items of a workgroup.
 const ITEMS: u32 = 320;
 /// Slots of the ring: as many as leave room for attention beside them, and not fewer than keep the memory busy.
@@ -105,7 +112,7 @@ pub(super) fn link(
         && (bits, block) == (4, BLOCK)
         && k.is_multiple_of(512)
         && n.is_multiple_of(TILE)
-        && slots(k) >= LEAST_SLOTS
+        && slots(k, 0) >= LEAST_SLOTS
         && u32::try_from(n.max(k)).is_ok()
         && matches!((fused.gate, activation), (None, Activation::Identity) | (Some(_), Activation::Silu));
     let constants = constant(Operand::Input(WEIGHT))
@@ -122,86 +129,80 @@ pub(super) fn link(
     })
 }
 
-/// A product of a chain, and the values that are its node's inputs and outputs.
-#[derive(Clone, Copy)]
-pub(crate) struct Linked<'a> {
-    pub(crate) link: &'a ChainLink,
-    pub(crate) inputs: &'a [Option<u32>],
-    pub(crate) outputs: &'a [Option<u32>],
-}
-
-/// One launch for all of them, the `number`th of its plan, and the values that are its inputs.
+/// One launch for all of them, the `number`th of its plan, and the values that are its inputs. `None` for what one launch cannot do:
+/// more results than are exchanged, or sums that several later products take.
 pub(crate) fn plan_chain(
     provider: &Provider,
     products: &[Linked<'_>],
     number: usize,
-) -> Result<(LaunchPlan, Vec<u32>), OpError> {
+) -> Result<Option<(LaunchPlan, Vec<u32>)>, OpError> {
+    let Some(rows) = Rows::of(products) else { return Ok(None) };
+    let slots = slots(rows.deepest, rows.kept);
+    if slots < LEAST_SLOTS {
+        return Ok(None);
+    }
+    let groups = provider.unit().compute_units.min(rows.least_tiles);
+    let word = |at: usize| (at * size_of::<u32>()) as u64;
+    let mut params = ChainParams {
+        // Offsets, to which the address is added.
+        words: word(COUNTERS + number % CHAINS * CHAIN_WORDS),
+        exchange: word(COUNTERS + CHAINS * CHAIN_WORDS),
+        count: products.len() as u32,
+        groups: groups as u32,
+        slots: slots as u32,
+        patience: patience(),
+        // A plan may follow itself, and have one chain alone.
+        waits_first: u32::from(number == 0),
+        kept: rows.kept as u32,
+        ..ChainParams::zeroed()
+    };
+    let mut addresses = vec![
+        (offset_of!(ChainParams, words), Operand::Counters),
+        (offset_of!(ChainParams, exchange), Operand::Counters),
+    ];
     let mut values = Vec::new();
-    let mut operand = |linked: &Linked<'_>, operand: Operand| {
-        let value = match operand {
-            Operand::Input(i) => linked.inputs.get(i).copied().flatten(),
-            Operand::Output(i) => linked.outputs.get(i).copied().flatten(),
-            _ => None,
-        };
-        let value = value.ok_or_else(|| OpError::Data(format!("{operand:?} of a product is missing")))?;
+    let mut operand = |value: u32| {
         let at = values.iter().position(|&v| v == value).unwrap_or_else(|| {
             values.push(value);
             values.len() - 1
         });
-        Ok::<_, OpError>(Operand::Input(at))
+        Operand::Input(at)
     };
-    let deepest = products.iter().map(|linked| linked.link.k).max().unwrap_or(0);
-    let groups = provider.unit().compute_units;
-    let mut params = ChainParams {
-        // The words begin there; what the address is added to.
-        words: ((COUNTERS + number % CHAINS * CHAIN_WORDS) * size_of::<u32>()) as u64,
-        count: products.len() as u32,
-        groups: groups as u32,
-        slots: slots(deepest) as u32,
-        patience: patience(),
-        // A plan may follow itself, and have one chain alone.
-        waits_first: u32::from(number == 0),
-        ..ChainParams::zeroed()
-    };
-    let mut addresses = vec![(offset_of!(ChainParams, words), Operand::Counters)];
     let mut maps = Vec::new();
-    for (i, linked) in products.iter().enumerate().take(MOST_LINKS) {
-        let ChainLink { skip, sum, scale, epsilon, n, k, gate } = linked.link;
-        let half = TILE / 2;
-        let [first, second] = gate.unwrap_or([0, half]).map(|column| column as u32);
+    for (i, (linked, row)) in products.iter().zip(&rows.each).enumerate() {
+        let ChainLink { scale, epsilon, n, k, gate, .. } = linked.link;
+        let [first, second] = gate.unwrap_or([0, TILE / 2]).map(|column| column as u32);
         let [tiles, k, gated] = [n / TILE, *k, usize::from(gate.is_some())].map(|n| n as u32);
-        params.products[i] =
+        let product = &mut params.products[i];
+        *product =
             ChainProduct { tiles, k, first, second, gated, epsilon: *epsilon, ..ChainProduct::zeroed() };
         let at = offset_of!(ChainParams, products) + i * size_of::<ChainProduct>();
-        let fields = [
-            (Some(Operand::Input(X)), offset_of!(ChainProduct, a)),
-            (*skip, offset_of!(ChainProduct, skip)),
-            (*sum, offset_of!(ChainProduct, sum)),
-            (*scale, offset_of!(ChainProduct, scale)),
-            (Some(Operand::Output(0)), offset_of!(ChainProduct, out)),
-        ];
-        for (own, field) in fields {
-            if let Some(own) = own {
-                addresses.push((at + field, operand(linked, own)?));
+        let scale = scale.map(|scale| linked.value(scale).map(Place::Value)).transpose()?;
+        for (place, field, word) in [
+            (Some(row.a), offset_of!(ChainProduct, a), &mut product.a),
+            (row.skip, offset_of!(ChainProduct, skip), &mut product.skip),
+            (row.sum, offset_of!(ChainProduct, sum), &mut product.sum),
+            (scale, offset_of!(ChainProduct, scale), &mut product.scale),
+            (Some(row.out), offset_of!(ChainProduct, out), &mut product.out),
+        ] {
+            match place {
+                Some(Place::Value(value)) => addresses.push((at + field, operand(value))),
+                Some(Place::Exchanged(offset)) => *word = offset as u64,
+                Some(Place::Kept) => *word = KEPT,
+                None => {}
             }
         }
         for (j, (of, map)) in [WEIGHT, SCALES].into_iter().zip(maps_of(linked.link)).enumerate() {
             let at = offset_of!(ChainParams, maps) + (2 * i + j) * TENSOR_MAP_BYTES;
-            maps.push((at, operand(linked, Operand::Input(of))?, 0, map));
+            maps.push((at, operand(linked.value(Operand::Input(of))?), 0, map));
         }
     }
     let mut plan = PlanBuilder::new(provider, Given::None);
     let kernel = KernelName { family: "hopper_weight_chain", name: c"weight_chain_f16_4" };
-    plan.launch_with(
-        kernel,
-        [groups, 1, 1],
-        ITEMS,
-        memory(deepest, slots(deepest)) as u32,
-        &params,
-        &addresses,
-    )?;
+    let memory = memory(rows.deepest, rows.kept, slots) as u32;
+    plan.launch_with(kernel, [groups, 1, 1], ITEMS, memory, &params, &addresses)?;
     plan.maps(maps);
-    Ok((plan.finish()?, values))
+    Ok(Some((plan.finish()?, values)))
 }
 
 /// How the engine copies eight lines of a slot, and their scales. Four numbers lie in one of half precision.
@@ -218,12 +219,12 @@ fn maps_of(link: &ChainLink) -> [TensorMap; 2] {
     [map([side, n, k / 256], [k / 2, 128], 8), map([scales, n, 1], [2 * scales, 2 * scales * n], 1)]
 }
 
-/// Slots of the ring beside a row of `k` elements.
-fn slots(k: usize) -> usize {
-    (WORKGROUP_MEMORY.saturating_sub(memory(k, 0)) / SLOT).min(MOST_SLOTS)
+/// Slots of the ring beside a row of `k` elements, and `kept` elements of a sum.
+fn slots(k: usize, kept: usize) -> usize {
+    (WORKGROUP_MEMORY.saturating_sub(memory(k, kept, 0)) / SLOT).min(MOST_SLOTS)
 }
 
-/// Bytes of workgroup memory: the ring, and of the row two bytes an element with eight for each block.
-fn memory(k: usize, slots: usize) -> usize {
-    BESIDE + slots * SLOT + 2 * k + k / BLOCK * 8
+/// Bytes of workgroup memory: the ring, of the row two bytes an element with eight for each block, and the sum.
+fn memory(k: usize, kept: usize, slots: usize) -> usize {
+    BESIDE + slots * SLOT + 2 * k + k / BLOCK * 8 + 2 * kept
 }

@@ -3,6 +3,7 @@
 //! the rest one after the other.
 
 mod chain;
+mod chain_rows;
 mod four_bit_float;
 mod lines;
 #[cfg(test)]
@@ -30,7 +31,8 @@ use super::{Entry, HipKernel, PlanBuilder, map};
 #[cfg(test)]
 pub(crate) use chain::PATIENCE_OF_TESTS;
 pub(super) use chain::WORDS_OF_CHAINS;
-pub(crate) use chain::{Linked, MOST_LINKS, ROWS_ADDED, plan_chain};
+pub(crate) use chain::{MOST_LINKS, ROWS_ADDED, plan_chain};
+pub(crate) use chain_rows::Linked;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry::new("MatMulBlockQuantizedFp4Weight", four_bit_float::build).domain("com.microsoft"),
