@@ -185,8 +185,13 @@ DEVICE void multiply_slot(f32 (&sums)[2], const ChainLane &at, u32 slot, u32 k, 
 }
 
 // Multiplies the weights of a workgroup's tiles as they come.
-DEVICE void multiply_chain(const ChainParams &p, const ChainMemory &m, ChainShare share) {
+DEVICE void multiply_chain(const ChainParams &p, const ChainMemory &m) {
   u32 item = item_id(), lane = item % 32;
+  // The first row is the same whatever is decided meanwhile.
+  wait_for_kernels_before();
+  f32 factor = bring_row(p.products[0], m, 0, m.row + p.products[0].k * 2, false);
+  ChainShare share = share_of(p, m);
+  if (share.leaves) return;
   u32 full = m.full + share.barriers * SLOT_BARRIERS * 8, empty = m.empty + share.barriers * SLOT_BARRIERS * 8;
   ChainLane at = ChainLane::of(item);
   RingPlace place = {0, 0}, board = {0, 0};
@@ -197,9 +202,11 @@ DEVICE void multiply_chain(const ChainParams &p, const ChainMemory &m, ChainShar
     const ChainProduct &product = p.products[i];
     u32 tiles = product.tiles, end = product.k, records = m.row + end * 2;
     if (!share.has(product)) continue;
-    // All have multiplied with the row before.
-    if (i) workers_barrier();
-    f32 factor = bring_row(product, m, i ? rows.own : 0, records, share.group == 0);
+    if (i) {
+      // All have multiplied with the row before.
+      workers_barrier();
+      factor = bring_row(product, m, rows.own, records, share.group == 0);
+    }
     if (item == 0) store_word(m.factors + i * 4, bits<u32>(factor));
 #pragma unroll 1
     for (u32 tile = share.group; tile < tiles; tile += share.groups) {
@@ -259,11 +266,11 @@ DEVICE void weight_chain(const ChainParams &p, u64 params) {
     return;
   }
   if (wave == CHAIN_WAVES + 1) {
+    if (lane == 0) decide(p, m);
+    wave_barrier();
     ChainShare share = share_of(p, m);
     if (!share.leaves) store_results(p, m, share, lane);
     return;
   }
-  if (item == 0) decide(p, m);
-  ChainShare share = share_of(p, m);
-  if (!share.leaves) multiply_chain(p, m, share);
+  multiply_chain(p, m);
 }

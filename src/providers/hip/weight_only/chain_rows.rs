@@ -112,3 +112,101 @@ impl Rows {
 fn made_before(products: &[Linked<'_>], value: u32) -> bool {
     products.iter().any(|linked| linked.outputs.contains(&Some(value)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDTH: usize = 2048;
+    const MIDDLE: usize = 8192;
+
+    /// A product of `k` elements with `n` results: its row, what is added to it, its result, the sum.
+    struct Product {
+        k: usize,
+        n: usize,
+        gated: bool,
+        values: [Option<u32>; 4],
+    }
+
+    const fn product(k: usize, n: usize, gated: bool, values: [Option<u32>; 4]) -> Product {
+        Product { k, n, gated, values }
+    }
+
+    fn rows(products: &[Product]) -> Option<Rows> {
+        let parts: Vec<_> = products
+            .iter()
+            .map(|&Product { k, n, gated, values: [x, skip, out, sum] }| {
+                let link = ChainLink {
+                    skip: skip.map(|_| Operand::Input(SKIP)),
+                    sum: sum.map(|_| Operand::Output(1)),
+                    scale: None,
+                    epsilon: 0.0,
+                    n: if gated { 2 * n } else { n },
+                    k,
+                    gate: gated.then_some([0, n]),
+                };
+                let mut inputs = vec![None; SKIP + 1];
+                (inputs[X], inputs[SKIP]) = (x, skip);
+                (link, inputs, vec![out, sum])
+            })
+            .collect();
+        let linked: Vec<_> =
+            parts.iter().map(|(link, inputs, outputs)| Linked { link, inputs, outputs }).collect();
+        Rows::of(&linked)
+    }
+
+    const PROJECTION: Product = product(WIDTH, WIDTH, false, [Some(0), None, Some(1), None]);
+    const GATED: Product = product(WIDTH, MIDDLE, true, [Some(2), Some(1), Some(3), Some(4)]);
+    const DOWN: Product = product(MIDDLE, WIDTH, false, [Some(3), None, Some(5), None]);
+    const QUERIES: Product = product(WIDTH, 3072, false, [Some(4), Some(5), Some(6), Some(7)]);
+
+    #[test]
+    fn a_decoders_layer() {
+        let [value, exchanged] = [|v| Place::Value(v), |at| Place::Exchanged(at as usize)];
+        let row = |a, skip, sum, out| Row { a, skip, sum, out };
+        let ends = [2 * WIDTH, 2 * (WIDTH + MIDDLE)].map(|end| end as u32);
+        let each = vec![
+            row(value(0), None, None, exchanged(0)),
+            row(exchanged(0), Some(value(2)), Some(Place::Kept), exchanged(ends[0])),
+            row(exchanged(ends[0]), None, None, exchanged(ends[1])),
+            row(exchanged(ends[1]), Some(Place::Kept), Some(value(7)), value(6)),
+        ];
+        // The tiles of the product whose sum is kept.
+        let least_tiles = 2 * MIDDLE / TILE;
+        let expected = Rows { each, deepest: MIDDLE, kept: WIDTH, least_tiles };
+        assert_eq!(rows(&[PROJECTION, GATED, DOWN, QUERIES]), Some(expected));
+    }
+
+    #[test]
+    fn what_one_launch_cannot_do() {
+        let sum = |values| product(WIDTH, WIDTH, false, values);
+        for (what, products) in [
+            ("does not follow", &[PROJECTION, DOWN][..]),
+            (
+                "a sum, where another one was made since",
+                &[
+                    sum([Some(0), Some(1), Some(2), Some(3)]),
+                    sum([Some(2), Some(4), Some(5), Some(6)]),
+                    sum([Some(5), Some(3), Some(7), None]),
+                ],
+            ),
+            (
+                "a result of a product that is not the one before",
+                &[
+                    sum([Some(0), None, Some(1), None]),
+                    sum([Some(1), None, Some(2), None]),
+                    sum([Some(2), Some(1), Some(3), None]),
+                ],
+            ),
+            (
+                "more results than are exchanged",
+                &[
+                    product(WIDTH, SET / 2 + TILE, false, [Some(0), None, Some(1), None]),
+                    product(SET / 2 + TILE, WIDTH, false, [Some(1), None, Some(2), None]),
+                ],
+            ),
+        ] {
+            assert_eq!(rows(products), None, "{what}");
+        }
+    }
+}
