@@ -199,6 +199,22 @@ impl SimdOp for CopyRuns<'_> {
         let inside = farthest.is_none_or(|farthest| last + farthest <= planes.len());
         let ends = runs.iter().all(|run| run.to + run.len <= pitch) && len <= LONGEST;
         assert!(ends && out.len() >= taps.len() * pitch + LONGEST, "there is room for all rows");
+        if let ([run], true, false) = (runs, inside, fetch) {
+            let (rows, to) = (Rows { planes, taps, from: run.from, pitch }, out[run.to..].as_mut_ptr());
+            let vectors = run.len.div_ceil(len);
+            // SAFETY: whole vectors lie inside the planes, and there is room for all rows and a vector.
+            unsafe {
+                match vectors {
+                    1 => rows.copy::<I, 1>(isa, to),
+                    2 => rows.copy::<I, 2>(isa, to),
+                    VECTORS => rows.copy::<I, VECTORS>(isa, to),
+                    _ => {}
+                }
+            }
+            if (1..=VECTORS).contains(&vectors) {
+                return;
+            }
+        }
         for (row, &tap) in taps.iter().enumerate() {
             let to = &mut out[row * pitch..];
             if let Some(&soon) = taps.get(row + ROWS_AHEAD).filter(|_| fetch) {
@@ -220,6 +236,34 @@ impl SimdOp for CopyRuns<'_> {
                 } else {
                     to[..run.len].copy_from_slice(&planes[from..][..run.len]);
                 }
+            }
+        }
+    }
+}
+
+/// Rows of one run that are copied from there on.
+struct Rows<'a> {
+    planes: &'a [f32],
+    taps: &'a [usize],
+    from: usize,
+    pitch: usize,
+}
+
+impl Rows<'_> {
+    /// Copies `V` vectors of each row. In a loop of its own, without lengths and bounds to look at, it takes a half to a third
+    /// of the time.
+    ///
+    /// # Safety
+    /// As many elements lie inside the planes from each tap's run on, and at `to` there is room for all rows.
+    #[inline(always)]
+    unsafe fn copy<I: Isa, const V: usize>(&self, isa: I, to: *mut f32) {
+        let ops = isa.f32();
+        let from = self.planes.as_ptr().wrapping_add(self.from);
+        for (row, &tap) in self.taps.iter().enumerate() {
+            let (from, to) = (from.wrapping_add(tap), to.wrapping_add(row * self.pitch));
+            for v in 0..V {
+                // SAFETY: as the caller promises.
+                unsafe { ops.store_ptr(ops.load_ptr(from.add(v * ops.len())), to.add(v * ops.len())) };
             }
         }
     }

@@ -88,6 +88,8 @@ impl Block<'_> {
         let Range { start, end } = self.columns;
         assert!(start >= self.origin, "positions lie in the planes");
         let cached = cached(SumTile::of(isa)) / depth.max(1);
+        // One tile's positions of each tap, so that the product need not look up where they are.
+        let contiguous = self.taps.iter().enumerate().all(|(i, &tap)| tap == i * VECTORS * len);
         let by_lines = self.epilogue.residual.is_none()
             && by_lines(SumTile::of(isa), self.lines, &self.columns, depth, cached);
         // Behind the last line no strip begins.
@@ -138,7 +140,17 @@ impl Block<'_> {
                         let reach = reach(last, at, count, self.planes.len());
                         let to = output.map(|column| (&self.epilogue, row, column));
                         let (taps, planes) = (self.taps, self.planes);
-                        let tile = Tile { panel, taps, planes, start: at, count, reach, ahead, to };
+                        let tile = Tile {
+                            panel,
+                            taps,
+                            planes,
+                            start: at,
+                            count,
+                            reach,
+                            ahead,
+                            strip: contiguous,
+                            to,
+                        };
                         // SAFETY: panels of so many rows are those of AVX2; what is read lies inside, see `reach`.
                         done = unsafe { tile.outputs_avx2::<VECTORS>(count / width) };
                         if !done {
@@ -160,7 +172,8 @@ impl Block<'_> {
                     let to = to.filter(|_| rows.len() == R);
                     let to = to.map(|column| (&self.epilogue, row, column));
                     let (taps, planes) = (self.taps, self.planes);
-                    let tile = Tile { panel, taps, planes, start: at, count, reach, ahead, to };
+                    let tile =
+                        Tile { panel, taps, planes, start: at, count, reach, ahead, strip: contiguous, to };
                     let written = match count.div_ceil(len) {
                         1 => tile.compute::<I, R, 1>(isa, &mut sums),
                         2 => tile.compute::<I, R, 2>(isa, &mut sums),
@@ -211,6 +224,9 @@ struct Tile<'a> {
     reach: usize,
     /// How far behind the tile's first elements lie those to fetch into the cache.
     ahead: usize,
+    /// Whether each tap's positions are those of a tile and follow those of the tap before.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what reads it is of x86-64"))]
+    strip: bool,
     /// Where outputs go from registers: the first row and column. None if they are not whole vectors.
     to: Option<(&'a F32Epilogue<'a>, usize, usize)>,
 }
@@ -276,8 +292,8 @@ impl Tile<'_> {
     #[inline(always)]
     fn operands_avx2(&self, last: usize) -> avx2::Operands<'_> {
         let positions = self.planes.as_ptr().wrapping_add(self.start);
-        let (panel, taps, ahead) = (self.panel, self.taps, self.ahead);
-        avx2::Operands { panel, taps, positions, ahead, weights_ahead: AHEAD, last }
+        let (panel, taps, ahead, strip) = (self.panel, self.taps, self.ahead, self.strip);
+        avx2::Operands { panel, taps, positions, ahead, strip, last }
     }
 
     /// Computes so many tiles of `V` whole vectors, each beside the one before, from registers; tells whether there is such a

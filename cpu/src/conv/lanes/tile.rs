@@ -24,6 +24,8 @@ use crate::loops::transpose;
 
 /// How far ahead weights are fetched, in floats: what finds them by itself stops where a page ends.
 const AHEAD: usize = 1024;
+/// The same with AVX2.
+const AHEAD_AVX2: usize = 256;
 /// Floats of a line of a cache.
 const LINE: usize = 16;
 /// Positions that are transposed at a time.
@@ -157,7 +159,7 @@ unsafe fn multiply<I: Isa, const V: usize, const P: usize>(
         for (v, vector) in vectors.iter_mut().enumerate() {
             let from = weights.add(v * ops.len());
             if (v * ops.len()).is_multiple_of(LINE) {
-                ops.prefetch(from.wrapping_add(AHEAD));
+                ops.prefetch(from.wrapping_add(if ops.len() == LONGEST { AHEAD } else { AHEAD_AVX2 }));
             }
             *vector = ops.load_ptr(from);
         }

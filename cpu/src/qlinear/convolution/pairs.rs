@@ -7,6 +7,7 @@
 mod gather;
 mod job;
 mod order;
+mod strip;
 #[cfg(test)]
 mod tests;
 mod winograd;
@@ -16,6 +17,7 @@ use std::sync::OnceLock;
 
 use self::gather::Padded;
 use self::job::{Fetch, Job, Output, Write};
+use self::strip::Source;
 use self::winograd::{TileShape, Tiling, WinogradRows};
 use super::known_zeros;
 use super::requantize::{Factors, ToBytes};
@@ -143,28 +145,18 @@ impl PairRows {
             }),
             false => Weights::filled(0, |_| {}),
         };
-        let known = order::places(&order, channels).filter(|_| !is_ordered || !order.is_empty());
-        let Some(places) = known else {
+        if is_ordered && !order::is_order(&order, channels) {
             pieces.at(0).cannot_be_kept();
             return Ok(None);
-        };
+        }
+        let source = Source { weight, flip, channels, taps: volume, order: &order, flat };
         let mut rests = vec![None; strips];
         let all_rests = Parts::new(&mut rests);
         let dot_groups = pieces.at(0).filled(strips * size, |dot_groups| {
             split_mut(packing.pool, dot_groups, size, (1 << 16) / size + 1, |range, out| {
                 for (i, out) in range.zip(out.chunks_exact_mut(size)) {
                     let (group, first) = (i / m.div_ceil(ROWS), i % m.div_ceil(ROWS) * ROWS);
-                    for (row, r) in (first..m).zip(0..ROWS) {
-                        let from = (group * m + row) * channels * volume;
-                        for (at, &byte) in weight[from..from + channels * volume].iter().enumerate() {
-                            let (channel, tap) = (at / volume, at % volume);
-                            let (group, byte_at) = match flat {
-                                true => (at / 4, at % 4),
-                                false => (places[channel] / 4 * volume + tap, places[channel] % 4),
-                            };
-                            out[group * ROWS + r] |= u32::from(byte ^ flip) << (8 * byte_at);
-                        }
-                    }
+                    source.write(group * m + first, m - first, out);
                     // SAFETY: each strip is packed once.
                     unsafe { all_rests.get(i..i + 1).fill(pairs::cut(out, ROWS, RESTS)) };
                 }

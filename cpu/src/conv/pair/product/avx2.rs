@@ -15,7 +15,7 @@ use crate::loops::avx2::LEN;
 /// Sums of a tile, beside which there are weights and an element of the image in 16 registers.
 const SUMS: usize = 12;
 /// How far ahead weights are fetched, in floats: what finds them by itself stops where a page ends.
-const AHEAD: usize = 1024;
+const AHEAD: usize = 256;
 
 impl Source for Product<'_, f32, f32> {
     #[target_feature(enable = "avx2,fma")]

@@ -49,12 +49,9 @@ impl<'a> Iterator for Chunks<'a> {
 /// not fit into 16 bits: the place and the group of each; `None` where it is more than one dot group in `share`.
 pub(crate) fn find(panel: &[u32], columns: usize, share: usize) -> Option<Vec<[u32; 2]>> {
     assert!(columns <= GOES_ON as usize && panel.len() < columns << 24);
-    let places = panel.iter().enumerate().filter(|(_, group)| rest(**group) != 0);
-    let found: Vec<_> = places
-        .map(|(i, &group)| [(((i / columns) << 8) | (i % columns)) as u32, group])
-        .take(panel.len() / share + 1)
-        .collect();
-    (found.len() <= panel.len() / share).then_some(found)
+    let place = |i: usize| ((i / columns) << 8 | (i % columns)) as u32;
+    let found = saturating(panel, panel.len() / share)?;
+    Some(found.into_iter().map(|i| [place(i), panel[i]]).collect())
 }
 
 /// Cuts the weights of a panel whose lines have `columns` dot groups of signed bytes. The rests, in chunks, of which those that
@@ -62,18 +59,9 @@ pub(crate) fn find(panel: &[u32], columns: usize, share: usize) -> Option<Vec<[u
 /// has one.
 pub(crate) fn cut(panel: &mut [u32], columns: usize, share: usize) -> Option<Vec<[u32; 2]>> {
     assert!(columns <= GOES_ON as usize && panel.len() < columns << 24);
-    let mut rests = Vec::new();
-    for (depth, line) in panel.chunks_exact(columns).enumerate() {
-        for (column, &group) in line.iter().enumerate() {
-            let rest = rest(group);
-            if rest != 0 {
-                rests.push([(depth << 8 | column) as u32, rest]);
-            }
-        }
-        if rests.len() > panel.len() / share {
-            return None;
-        }
-    }
+    let place = |i: usize| ((i / columns) << 8 | (i % columns)) as u32;
+    let found = saturating(panel, panel.len() / share)?;
+    let rests: Vec<_> = found.into_iter().map(|i| [place(i), rest(panel[i])]).collect();
     for rest in rests.iter().map(|&rest| Rest::of(rest)) {
         let group = &mut panel[rest.depth * columns + rest.column];
         let (all, rest) = (group.to_le_bytes(), rest.group.to_le_bytes());
@@ -116,20 +104,61 @@ fn in_chunks(rests: Vec<[u32; 2]>, columns: usize) -> Vec<[u32; 2]> {
     chunks.flatten().copied().collect()
 }
 
-/// What has to be cut off a dot group: something of the larger byte of each pair.
+/// The dot groups that have a rest; `None` where there are more than `most`.
+fn saturating(groups: &[u32], most: usize) -> Option<Vec<usize>> {
+    #[cfg(target_arch = "x86_64")]
+    if super::available() {
+        // SAFETY: the processor has AVX2.
+        return unsafe { x86::saturating(groups, most) };
+    }
+    let all = (0..groups.len()).filter(|&i| rest(groups[i]) != 0);
+    let found: Vec<_> = all.take(most + 1).collect();
+    (found.len() <= most).then_some(found)
+}
+
+/// What has to be cut off a dot group: something of the larger byte of each pair. Only two bytes of one sign are more than 128
+/// together.
 fn rest(group: u32) -> u32 {
     let bytes = group.to_le_bytes().map(|byte| i32::from(byte as i8));
     let mut rest = [0; 4];
     for at in [0, 2] {
         let (a, b) = (bytes[at], bytes[at + 1]);
-        let over = match () {
-            () if a > 0 && b > 0 => (a + b - 128).max(0),
-            () if a < 0 && b < 0 => (a + b + 128).min(0),
-            () => 0,
-        };
-        rest[if a.abs() > b.abs() { at } else { at + 1 }] = over as u8;
+        rest[at + usize::from(a.abs() <= b.abs())] = (a + b - (a + b).clamp(-128, 128)) as u8;
     }
     u32::from_le_bytes(rest)
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    /// As `super::saturating`.
+    ///
+    /// # Safety
+    /// The processor has AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn saturating(groups: &[u32], most: usize) -> Option<Vec<usize>> {
+        let (one, limit) = (_mm256_set1_epi8(1), _mm256_set1_epi16(128));
+        let mut found = Vec::new();
+        let (vectors, rest) = groups.as_chunks::<8>();
+        for (i, vector) in vectors.iter().enumerate() {
+            // SAFETY: a vector has 32 bytes.
+            let bytes = unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) };
+            let totals = _mm256_abs_epi16(_mm256_maddubs_epi16(one, bytes));
+            let fits = _mm256_cmpeq_epi32(_mm256_cmpgt_epi16(totals, limit), _mm256_setzero_si256());
+            let mut over = !_mm256_movemask_ps(_mm256_castsi256_ps(fits)) as u8;
+            while over != 0 {
+                found.push(8 * i + over.trailing_zeros() as usize);
+                over &= over - 1;
+            }
+            if found.len() > most {
+                return None;
+            }
+        }
+        let first = 8 * vectors.len();
+        found.extend((0..rest.len()).filter(|&i| super::rest(rest[i]) != 0).map(|i| first + i));
+        (found.len() <= most).then_some(found)
+    }
 }
 
 /// The rests of all panels of a weight.
@@ -186,6 +215,26 @@ mod tests {
     use super::super::tests::groups;
     use super::*;
     use crate::threads::Pool;
+
+    /// All pairs of bytes, in each half of a dot group.
+    #[test]
+    fn pairs_that_saturate_are_found() {
+        let pair = |a: i32, b: i32| u32::from(a as u8) | u32::from(b as u8) << 8;
+        let all = || (-128..128).flat_map(|a| (-128..128).map(move |b| (a, b)));
+        let groups: Vec<u32> = all().flat_map(|(a, b)| [pair(a, b), pair(a, b) << 16, 0]).skip(1).collect();
+        let over = |group: u32| {
+            let bytes = group.to_le_bytes().map(|byte| i32::from(byte as i8));
+            bytes
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .any(|[a, b]| a.max(&0) + b.max(&0) > 128 || a.min(&0) + b.min(&0) < -128)
+        };
+        let want: Vec<usize> = (0..groups.len()).filter(|&i| over(groups[i])).collect();
+        assert_eq!(saturating(&groups, want.len()), Some(want.clone()));
+        assert_eq!(saturating(&groups, want.len() - 1), None);
+        assert!(groups.iter().all(|&group| (rest(group) != 0) == over(group)));
+    }
 
     #[test]
     fn what_is_cut_off_is_told() {

@@ -9,6 +9,8 @@ const NUMBERS: usize = 1024;
 const CANDIDATES: usize = 32;
 /// Numbers of a vector.
 const LEN: usize = 32;
+/// Channels whose sizes are found together.
+const BLOCK: usize = 128;
 /// One pair of numbers in so many may have to be cut in any order.
 const FEW: usize = 512;
 
@@ -47,18 +49,12 @@ pub(super) fn order(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3])
     all.map(|channel| channel as u32).collect()
 }
 
-/// Where each channel lies in an order; without one, where it is. `None` where the order has not each of them once, as one that
-/// was kept and damaged.
-pub(super) fn places(order: &[u32], channels: usize) -> Option<Vec<usize>> {
-    if order.is_empty() {
-        return Some((0..channels).collect());
-    }
-    let mut places = vec![None; channels];
-    for (at, &channel) in order.iter().enumerate() {
-        let place = places.get_mut(channel as usize).filter(|place| place.is_none())?;
-        *place = Some(at);
-    }
-    places.into_iter().collect()
+/// Whether an order has each channel once; one that was kept and damaged may not.
+pub(super) fn is_order(order: &[u32], channels: usize) -> bool {
+    let mut found = vec![false; channels];
+    let is_new =
+        |&channel: &u32| found.get_mut(channel as usize).is_some_and(|found| !std::mem::replace(found, true));
+    order.len() == channels && order.iter().all(is_new)
 }
 
 /// The sizes of the numbers of each channel: of positive ones, then of negative ones.
@@ -74,19 +70,32 @@ impl Parts {
     fn new(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3]) -> Self {
         // Of so many rows one.
         let step = (rows * taps).div_ceil(NUMBERS).max(1);
-        let len = (rows.div_ceil(step) * taps).next_multiple_of(LEN);
-        let (mut sizes, mut large) = (vec![0; 2 * len * channels], vec![0; channels]);
-        for (i, row) in weight.chunks_exact(channels * taps).step_by(step).enumerate() {
-            let of_channels = row.chunks_exact(taps).zip(sizes.chunks_exact_mut(2 * len));
-            for ((numbers, sizes), large) in of_channels.zip(&mut large) {
-                for (j, &byte) in numbers.iter().enumerate() {
-                    let number = (byte ^ flip) as i8;
-                    // Nobody foretells signs: no branch.
-                    sizes[usize::from(number < 0) * len + i * taps + j] = number.unsigned_abs();
-                    *large += u32::from(number.unsigned_abs() > 64);
+        // An odd number of vectors: channels that are a power of two apart would share places in the caches.
+        let len = ((rows.div_ceil(step) * taps).div_ceil(LEN) / 2 * 2 + 1) * LEN;
+        let mut sizes = vec![0u8; 2 * len * channels];
+        // Of few channels at a time, whose sizes stay in the first cache.
+        for (block, sizes) in sizes.chunks_mut(2 * len * BLOCK).enumerate() {
+            for (i, row) in weight.chunks_exact(channels * taps).step_by(step).enumerate() {
+                let row = &row[block * BLOCK * taps..];
+                if taps == 1 {
+                    for (sizes, &byte) in sizes.chunks_exact_mut(2 * len).zip(row) {
+                        let number = (byte ^ flip) as i8;
+                        // Nobody foretells signs: no branch.
+                        (sizes[i], sizes[len + i]) = (number.max(0) as u8, number.min(0).unsigned_abs());
+                    }
+                    continue;
+                }
+                for (sizes, numbers) in sizes.chunks_exact_mut(2 * len).zip(row.chunks_exact(taps)) {
+                    let (above, below) = sizes[i * taps..].split_at_mut(len);
+                    for ((above, below), &byte) in above.iter_mut().zip(below).zip(numbers) {
+                        let number = (byte ^ flip) as i8;
+                        (*above, *below) = (number.max(0) as u8, number.min(0).unsigned_abs());
+                    }
                 }
             }
         }
+        let are_large = |sizes: &[u8]| sizes.iter().map(|&size| u32::from(size > 64)).sum();
+        let large = sizes.chunks_exact(2 * len).map(are_large).collect();
         Parts { sizes, len, large }
     }
 

@@ -5,6 +5,7 @@
 //! are integers of 16 bits, and products are summed as pairs. Sums of transformed numbers wrap; four times (64 times) an output
 //! fits into 32 bits, so that it is right in the end.
 
+mod kernels;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod larger;
@@ -20,7 +21,7 @@ use crate::gemm::pairs::{self, Tile};
 use crate::loops::fetch::into_second_cache;
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
-use crate::loops::parallel::{Parts, Shares, split_mut};
+use crate::loops::parallel::{Parts, Shares};
 use crate::loops::scratch::with_scratch;
 use crate::ops::window::Geometry;
 use crate::threads::Pool;
@@ -161,39 +162,8 @@ impl WinogradRows {
         size: usize,
         packing: Packing<'_>,
     ) -> Self {
-        let (pairs, large) = (2 * channels.div_ceil(4), size == 4);
-        let elements = (size + 2) * (size + 2);
-        let len = elements * pairs * ROWS;
-        let words = packing.filled(m.div_ceil(ROWS) * len, |words| {
-            split_mut(packing.pool, words, len, (1 << 14) / len + 1, |range, out| {
-                for (strip, out) in range.zip(out.chunks_exact_mut(len)) {
-                    let kernels =
-                        |row: usize| weight[row * channels * 9..][..channels * 9].as_chunks::<9>().0;
-                    for pair in 0..pairs {
-                        let mut words = [[0; ROWS]; MOST];
-                        for (row, r) in (strip * ROWS..m).zip(0..ROWS) {
-                            for half in 0..2 {
-                                let Some(kernel) = kernels(row).get(pair / 2 * 4 + half * 2 + pair % 2)
-                                else {
-                                    continue;
-                                };
-                                let kernel = kernel.map(|byte| i16::from((byte ^ flip) as i8));
-                                let elements = match large {
-                                    true => transform_kernel(kernel, larger_line),
-                                    false => transform_kernel(kernel, line),
-                                };
-                                for (words, x) in words.iter_mut().zip(elements) {
-                                    words[r] |= u32::from(x as u16) << (half * 16);
-                                }
-                            }
-                        }
-                        for (words, out) in words.iter().zip(out[pair * ROWS..].chunks_mut(pairs * ROWS)) {
-                            out[..ROWS].copy_from_slice(words);
-                        }
-                    }
-                }
-            });
-        });
+        let words = kernels::transformed(weight, flip, [m, channels], size, packing);
+        let pairs = 2 * channels.div_ceil(4);
         WinogradRows { words, shape: TileShape { size, pairs }, rows: m }
     }
 
@@ -366,24 +336,4 @@ impl Tiling {
             out[end..].fill(border);
         }
     }
-}
-
-/// `L · kernel · Lᵀ`, where `line` multiplies by `L`.
-fn transform_kernel<const N: usize>(kernel: [i16; 9], line: fn([i16; 3]) -> [i16; N]) -> [i16; MOST] {
-    let columns = [0, 1, 2].map(|j| line([kernel[j], kernel[3 + j], kernel[6 + j]]));
-    let mut out = [0; MOST];
-    for (i, out) in out.chunks_exact_mut(N).enumerate().take(N) {
-        out.copy_from_slice(&line([0, 1, 2].map(|j: usize| columns[j][i])));
-    }
-    out
-}
-
-/// Twice `G` of 2 × 2 outputs.
-fn line([a, b, c]: [i16; 3]) -> [i16; 4] {
-    [2 * a, a + b + c, a - b + c, 2 * c]
-}
-
-/// `G` of 4 × 4 outputs without its factors, which `larger::outputs` makes up for.
-fn larger_line([a, b, c]: [i16; 3]) -> [i16; 6] {
-    [a, a + b + c, a - b + c, a + 2 * b + 4 * c, a - 2 * b + 4 * c, c]
 }
