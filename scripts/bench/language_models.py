@@ -96,10 +96,9 @@ class Random:
             self.pools[kind, type] = made
         return self.pools[kind, type]
 
-
     def packed(self) -> np.ndarray:
-        """Bytes of packed numbers without the least of each, so that their mean is 0: what has another grows from layer
-        to layer, beyond f16 for some tokens."""
+        """Bytes of numbers from 1 to 2^n - 1, so that their mean is 0. With another mean activations grow from layer to
+        layer, beyond f16 for some tokens."""
         made = np.zeros(POOL, np.uint8)
         for shift in range(0, 8, self.bits):
             made |= (self.random.integers(1, 1 << self.bits, POOL) << shift).astype(np.uint8)

@@ -2,22 +2,29 @@
 
 use crate::providers::hip::{ChainLink, Given, Linked, MOST_LINKS, PlanBuilder, ROWS_ADDED, plan_chain};
 
+use crate::error::{Result, Status};
+use crate::ops::OpError;
+
 use super::planner::Planner;
 use super::program::Step;
 use super::shaped::{DeviceStep, StepPlan};
 
 /// Bytes of weights that a chain has at least for each product, in the mean. On an H200 a step of Llama 8B with 4 bits (31 MB) takes 0.83
-/// of the time, one of Llama 1B (8 MB) 0.88. Smaller ones were not measured. Tests have small ones.
-const LEAST_BYTES: usize = if cfg!(test) { 0 } else { 4 << 20 };
+/// of the time, one of Llama 1B (8.6 MB) 0.88; where three sessions work at once 0.99 and 1.16. Smaller ones were not measured. Tests
+/// have small ones.
+const LEAST_BYTES: usize = if cfg!(test) { 0 } else { 8 << 20 };
 
 impl Planner<'_> {
-    /// Joins steps of which each takes the result of the one before, and nobody else does. Memory that one of them no longer
-    /// needs may be another's: what the launch stores in memory comes when all have read the rows before the last one. Where such a launch cannot be planned they
-    /// stay as they are.
-    pub(super) fn join_products(&self, steps: &mut [StepPlan]) {
+    /// Joins steps of which each takes the result of the one before, and nobody else does. What the launch stores may lie where values
+    /// were that it has read: it is stored when the last row is whole, and then nobody needs those any more. Where one
+    /// launch cannot do them all they stay as they are.
+    ///
+    /// # Errors
+    /// Where the device cannot load the kernel, or has no memory for it.
+    pub(super) fn join_products(&self, steps: &mut [StepPlan]) -> Result<()> {
         let Some(device) = self.program.device.as_ref().filter(|device| device.provider.chains_products())
         else {
-            return;
+            return Ok(());
         };
         let seen: Vec<Seen<'_>> =
             steps.iter().zip(&self.program.steps).map(|(plan, step)| self.seen(plan, step)).collect();
@@ -33,19 +40,21 @@ impl Planner<'_> {
             let links: Vec<Linked<'_>> = links.collect();
             let bytes: usize = links.iter().map(|linked| linked.link.bytes()).sum();
             let Some(&last) = chain.last().filter(|_| bytes >= links.len() * LEAST_BYTES) else { continue };
-            let nothing = || PlanBuilder::new(&device.provider, Given::None).finish();
-            let others: Result<Vec<_>, _> = chain.iter().skip(1).map(|_| nothing()).collect();
-            let (Ok(Some((launches, values))), Ok(others)) =
-                (plan_chain(&device.provider, &links, count), others)
-            else {
-                continue;
+            let failed = |at: usize| {
+                let step = &self.program.steps[at];
+                move |e: OpError| e.at(&step.node, &step.op_name, Status::InvalidInput)
             };
+            let planned = plan_chain(&device.provider, &links, count).map_err(failed(last))?;
+            let Some((launches, values)) = planned else { continue };
             count += 1;
-            for (&at, launches) in chain.iter().zip(others) {
+            for &at in &chain {
+                let launches =
+                    PlanBuilder::new(&device.provider, Given::None).finish().map_err(failed(at))?;
                 steps[at] = StepPlan::Device(DeviceStep { launches, values: None, scratch: 0 });
             }
             steps[last] = StepPlan::Device(DeviceStep { launches, values: Some(values), scratch: 0 });
         }
+        Ok(())
     }
 
     fn seen<'s>(&self, plan: &StepPlan, step: &'s Step) -> Seen<'s> {

@@ -27,7 +27,7 @@ impl ShapedPlan {
                 .map_err(|e| e.at(&step.node, &step.op_name, Status::InvalidInput))?;
             steps.push(plan);
         }
-        planner.join_products(&mut steps);
+        planner.join_products(&mut steps)?;
         let copied_last = planner.bind_device_outputs(&mut steps);
         planner.drop_copies(&mut steps);
         let [block, device_block] = planner.place(&mut steps)?;

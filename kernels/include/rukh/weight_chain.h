@@ -1,7 +1,7 @@
 // Products of one row of f16 with packed weights of 4 bits, one after the other in one launch: what lies between two attentions
 // of a language model's decoder. Each product's row comes of the result of the one before.
 //
-// One workgroup stays on each processor. One of its waves brings weights through a ring in workgroup memory, in the order in
+// At most one workgroup stays on each processor. One of its waves brings weights through a ring in workgroup memory, in the order in
 // which they are multiplied, also while the others wait for the launch before or for other workgroups. A slot of the ring has 16
 // lines of 2048 numbers with their scales. Eight waves multiply, each an eighth of the depth of a slot; another one adds their
 // sums, and stores results. Each workgroup brings the whole row of the next product, whose elements tell whether they are there.
@@ -187,7 +187,8 @@ DEVICE void multiply_slot(f32 (&sums)[2], const ChainLane &at, u32 slot, u32 k, 
 // Multiplies the weights of a workgroup's tiles as they come.
 DEVICE void multiply_chain(const ChainParams &p, const ChainMemory &m) {
   u32 item = item_id(), lane = item % 32;
-  // The first row is the same whatever is decided meanwhile.
+  // The first row is the same whatever is decided meanwhile. Who leaves, or has no tile of it, may read what others have written over it,
+  // and does not use it.
   wait_for_kernels_before();
   f32 factor = bring_row(p.products[0], m, 0, m.row + p.products[0].k * 2, false);
   ChainShare share = share_of(p, m);

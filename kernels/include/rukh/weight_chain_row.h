@@ -7,8 +7,8 @@
 
 // A product of `k` elements, with the sum of `a` and `skip` where there is one, which is stored as `sum`, normalised where there is a
 // scale. Of what is gated, a tile has 8 lines from `first` and 8 from `second` on, and half as many results. What one product gives the
-// next is exchanged (`ExchangedRows`): `a` of all but the first and `out` of all but the last are offsets there. `CHAIN_KEPT` as
-// `sum` stays in workgroup memory, and is meant by it as `skip`.
+// next is exchanged (`ExchangedRows`): `a` of all but the first and `out` of all but the last are offsets there. `CHAIN_KEPT` in place
+// of the address of `sum`: the sum stays in workgroup memory; in place of that of `skip`: the sum that lies there.
 struct ChainProduct {
   u64 a, skip, sum, scale, out;
   u32 tiles, k, first, second, gated;
@@ -47,6 +47,10 @@ static_assert(CHAIN_PARTS == 2, "a wave has 128 bytes of each line");
 constexpr u32 CHAIN_LINES = 8 * CHAIN_NUMBERS / 2, CHAIN_BLOCK = 32, CHAIN_SCALES = 8 * CHAIN_NUMBERS / CHAIN_BLOCK * 2;
 // Bytes of a set of exchanged rows.
 constexpr u32 CHAIN_SET = 128 << 10;
+static_assert(CHAIN_SET == 131072, "SET in providers/hip/weight_only/chain_rows.rs");
+// Bytes of the number of launches before the sets, and of what lies between the ring and the row.
+constexpr u32 CHAIN_TURN = 64, CHAIN_SMALL = 2752;
+static_assert(CHAIN_TURN == 64 && CHAIN_SMALL == 2752 && CHAIN_KEPT == 1, "TURN_WORDS, BESIDE, KEPT in providers/hip/weight_only/chain.rs");
 constexpr u32 CHAIN_SLOT = 2 * (CHAIN_LINES + CHAIN_SCALES), SLOT_BARRIERS = 16;
 
 // Where things are in workgroup memory: the ring, of whole 1024 bytes; barriers, those of slots once more for a workgroup that begins
@@ -57,7 +61,8 @@ struct ChainMemory {
   DEVICE ChainMemory of(const ChainParams &p) {
     extern SHARED u8 chain_memory[];
     u32 ring = (shared_address(chain_memory) + 1023) / 1024 * 1024, at = ring + p.slots * CHAIN_SLOT;
-    return {ring, at, at + 256, at + 512, at + 544, at + 576, at + 584, at + 680, at + 592, at + 608, at + 704, at + 2752, at + 2752 + p.kept * 2};
+    u32 kept = at + CHAIN_SMALL, row = kept + p.kept * 2;
+    return {ring, at, at + 256, at + 512, at + 544, at + 576, at + 584, at + 680, at + 592, at + 608, at + 704, kept, row};
   }
 };
 
@@ -145,7 +150,7 @@ struct ExchangedRows {
   u64 own, other;
 
   DEVICE ExchangedRows of(const ChainParams &p, u32 turn) {
-    u64 sets = p.exchange + 64, odd = turn % 2;
+    u64 sets = p.exchange + CHAIN_TURN, odd = turn % 2;
     return {sets + odd * CHAIN_SET, sets + (odd ^ 1) * CHAIN_SET};
   }
   // By a wave of each of `groups` workgroups.

@@ -27,7 +27,8 @@ pub(crate) struct DeviceContext {
     /// The block on the host's side, pinned, so that copies between the two go without the host.
     host_block: Option<DeviceBuffer>,
     errors: ErrorWords,
-    /// Zeros with which the workgroups of a launch count, and which they leave as zeros.
+    /// Zeros with which the workgroups of a launch count, and which they leave as zeros. Behind them is what chains of products leave
+    /// for the next one.
     counters: DeviceBuffer,
     /// What errors call each step of the program: its node and operator. Empty for steps that run elsewhere.
     steps: Arc<[String]>,

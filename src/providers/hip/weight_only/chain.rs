@@ -129,8 +129,8 @@ pub(super) fn link(
     })
 }
 
-/// One launch for all of them, the `number`th of its plan, and the values that are its inputs. `None` for what one launch cannot do:
-/// more results than are exchanged, or sums that several later products take.
+/// One launch for all of them, the `number`th of its plan, and the values that are its inputs. `None` where one launch cannot do it
+/// ([`Rows::of`]), would have few workgroups, or has no room for the ring.
 pub(crate) fn plan_chain(
     provider: &Provider,
     products: &[Linked<'_>],
@@ -138,10 +138,12 @@ pub(crate) fn plan_chain(
 ) -> Result<Option<(LaunchPlan, Vec<u32>)>, OpError> {
     let Some(rows) = Rows::of(products) else { return Ok(None) };
     let slots = slots(rows.deepest, rows.kept);
-    if slots < LEAST_SLOTS {
+    let units = provider.unit().compute_units;
+    let groups = units.min(rows.least_tiles);
+    let is_small = !cfg!(test) && 2 * groups < units;
+    if slots < LEAST_SLOTS || is_small {
         return Ok(None);
     }
-    let groups = provider.unit().compute_units.min(rows.least_tiles);
     let word = |at: usize| (at * size_of::<u32>()) as u64;
     let mut params = ChainParams {
         // Offsets, to which the address is added.
