@@ -16,7 +16,7 @@ fn several_tiles_a_strip() {
         // With AVX2 strips pay from so many rows and channels on. Behind the last tile four positions, whose vector lies outside of the
         // planes; one vector, and two.
         ([1, 231, 14, 14], [121, 231, 1, 1], 1),
-        ([1, 210, 1, 56], [120, 210, 1, 1], 1),
+        ([2, 211, 1, 80], [120, 211, 1, 1], 1),
         ([2, 210, 1, 64], [120, 210, 1, 1], 1),
         // Groups.
         ([1, 96, 1, 1201], [200, 48, 1, 1], 1),
