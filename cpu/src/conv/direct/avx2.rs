@@ -29,7 +29,7 @@ pub(super) struct Operands<'a> {
     pub(super) positions: *const f32,
     /// How far behind the tile's first elements lie those to fetch into the cache.
     pub(super) ahead: usize,
-    /// Whether each tap's three vectors follow those of the tap before.
+    /// Only where tap `i` is exactly `i * 3 * LEN`: taps of three vectors are then not looked up.
     pub(super) strip: bool,
     /// Elements of the last vector that may be read.
     pub(super) last: usize,
@@ -107,7 +107,7 @@ pub(super) unsafe fn outputs<const V: usize>(
 ///
 /// # Safety
 /// The processor has AVX2 and FMA; from each tap `V - 1` vectors and `last` elements may be read from the tile's first
-/// position on; there are `ROWS` weights for each tap, and `strip` tells where taps are.
+/// position on; there are `ROWS` weights for each tap; with `strip`, tap `i` is exactly `i * 3 * LEN`.
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn product<const V: usize>(of: Operands<'_>, sums: &mut [f32]) {

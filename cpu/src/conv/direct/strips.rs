@@ -254,7 +254,8 @@ impl Rows<'_> {
     /// of the time.
     ///
     /// # Safety
-    /// As many elements lie inside the planes from each tap's run on, and at `to` there is room for all rows.
+    /// `V` vectors lie inside the planes from each tap's run on, and at `to` there is room for all rows, `pitch` apart, and a
+    /// vector behind the last.
     #[inline(always)]
     unsafe fn copy<I: Isa, const V: usize>(&self, isa: I, to: *mut f32) {
         let ops = isa.f32();
@@ -272,6 +273,7 @@ impl Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::each_instruction_set;
 
     #[test]
     fn strips_are_all_positions() {
@@ -285,5 +287,34 @@ mod tests {
                 assert!(strips.iter().all(|strip| strip.len() <= width + ALONE && !strip.is_empty()));
             }
         }
+    }
+
+    /// One run of one to four vectors, the last of them whole or not, whose vectors lie inside the planes: the loops of so many
+    /// vectors, and the general one. What a row writes beyond its run belongs to the next, or is one vector.
+    #[test]
+    fn runs_are_copied() {
+        each_instruction_set!(isa => {
+            let len = isa.f32().len();
+            // In no order, and not as far apart.
+            let taps = [0, 211, 64, 130, 65, 300, 7];
+            let planes: Vec<f32> = (0..300 + 5 + 4 * len).map(|i| i as f32).collect();
+            for vectors in 1..=VECTORS + 1 {
+                let all = vectors * len;
+                for (count, to, gap) in [(all, 0, 0), (all - 3, 0, 0), (all - 1, 2, len)] {
+                    let pitch = all + gap;
+                    let runs = [Run { from: 5, to, len: count }];
+                    let mut out = vec![-1.0; taps.len() * pitch + LONGEST];
+                    let (planes, taps, runs) = (&planes[..], &taps[..], &runs[..]);
+                    CopyRuns { planes, taps, last: 300, runs, pitch, fetch: false, out: &mut out }.eval(isa);
+                    for (row, &tap) in taps.iter().enumerate() {
+                        let got = &out[row * pitch + to..][..count];
+                        let want = &planes[tap + 5..][..count];
+                        assert_eq!(got, want, "row {row}, {count} positions, vectors of {len}");
+                    }
+                    let end = (taps.len() - 1) * pitch + to + all;
+                    assert!(out[end..].iter().all(|&x| x == -1.0), "{count} positions, vectors of {len}");
+                }
+            }
+        });
     }
 }

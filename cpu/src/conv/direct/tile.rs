@@ -88,8 +88,8 @@ impl Block<'_> {
         let Range { start, end } = self.columns;
         assert!(start >= self.origin, "positions lie in the planes");
         let cached = cached(SumTile::of(isa)) / depth.max(1);
-        // One tile's positions of each tap, so that the product need not look up where they are.
-        let contiguous = self.taps.iter().enumerate().all(|(i, &tap)| tap == i * VECTORS * len);
+        // One tile's positions of each tap, so that the product of AVX2, whose panels have four rows, need not look up where they are.
+        let contiguous = R == 4 && self.taps.iter().enumerate().all(|(i, &tap)| tap == i * VECTORS * len);
         let by_lines = self.epilogue.residual.is_none()
             && by_lines(SumTile::of(isa), self.lines, &self.columns, depth, cached);
         // Behind the last line no strip begins.
@@ -151,7 +151,8 @@ impl Block<'_> {
                             strip: contiguous,
                             to,
                         };
-                        // SAFETY: panels of so many rows are those of AVX2; what is read lies inside, see `reach`.
+                        // SAFETY: panels of so many rows are those of AVX2; what is read lies inside, see `reach`;
+                        // `strip` is as `contiguous` found taps.
                         done = unsafe { tile.outputs_avx2::<VECTORS>(count / width) };
                         if !done {
                             break;
@@ -224,7 +225,7 @@ struct Tile<'a> {
     reach: usize,
     /// How far behind the tile's first elements lie those to fetch into the cache.
     ahead: usize,
-    /// Whether each tap's positions are those of a tile and follow those of the tap before.
+    /// Only where tap `i` is exactly `i * 3 * LEN` with AVX2's `LEN`; never with other instruction sets.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what reads it is of x86-64"))]
     strip: bool,
     /// Where outputs go from registers: the first row and column. None if they are not whole vectors.
@@ -238,7 +239,7 @@ impl Tile<'_> {
         assert!(self.panel.len() >= R * self.taps.len() && R * V * isa.f32().len() <= TILE_LEN);
         // SAFETY: the panel and the sums are large enough by the assertion; of every tap, `reach` elements
         // from the start lie inside the planes, at least `count` of them (see `reach`), and more than that
-        // are read only without the mask.
+        // are read only without the mask; `strip` is true of the taps, see `contiguous`.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if R == 4 {
@@ -268,7 +269,7 @@ impl Tile<'_> {
         let len = ops.len();
         let last = (self.reach - (V - 1) * len).min(len);
         let to = self.to.filter(|_| last == len);
-        // SAFETY: as of `compute`: from each tap as many elements lie inside as a tile has.
+        // SAFETY: as of `compute`: from each tap as many elements lie inside as a tile has, and `strip` is true of the taps.
         if to.is_some() && V > 1 && unsafe { self.outputs_avx2::<V>(1) } {
             return true;
         }
@@ -276,7 +277,7 @@ impl Tile<'_> {
             epilogue.fetch::<I, R, V>(isa, row, column);
         }
         let operands = self.operands_avx2(last);
-        // SAFETY: as of `compute`; with vectors of 8 there are AVX2 and FMA.
+        // SAFETY: as of `compute`; with vectors of 8 there are AVX2 and FMA, and `strip` is true of the taps.
         unsafe { avx2::product::<V>(operands, &mut sums.0) };
         if let Some((epilogue, row, column)) = to {
             let mut product = [[ops.zero(); V]; R];
@@ -300,7 +301,8 @@ impl Tile<'_> {
     /// way for these outputs.
     ///
     /// # Safety
-    /// The processor has AVX2 and FMA; from the start on as many elements of each tap lie inside the planes.
+    /// The processor has AVX2 and FMA; from the start on as many elements of each tap lie inside the planes; with `strip`, tap `i` is
+    /// exactly `i * 3 * LEN`.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn outputs_avx2<const V: usize>(&self, tiles: usize) -> bool {

@@ -24,7 +24,7 @@ use crate::loops::transpose;
 
 /// How far ahead weights are fetched, in floats: what finds them by itself stops where a page ends.
 const AHEAD: usize = 1024;
-/// The same with AVX2.
+/// The same with shorter vectors.
 const AHEAD_AVX2: usize = 256;
 /// Floats of a line of a cache.
 const LINE: usize = 16;

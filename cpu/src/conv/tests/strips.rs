@@ -13,8 +13,10 @@ fn several_tiles_a_strip() {
         ([1, 151, 1, 578], [113, 151, 1, 1], 1),
         ([1, 64, 1, 1201], [160, 64, 1, 1], 1),
         ([1, 20, 30, 41], [130, 20, 1, 1], 1),
-        // With AVX2 strips pay from so many rows and channels on. Behind the last tile four positions, and two vectors.
+        // With AVX2 strips pay from so many rows and channels on. Behind the last tile four positions, whose vector lies outside of the
+        // planes; one vector, and two.
         ([1, 231, 14, 14], [121, 231, 1, 1], 1),
+        ([2, 211, 1, 80], [120, 211, 1, 1], 1),
         ([2, 210, 1, 64], [120, 210, 1, 1], 1),
         // Groups.
         ([1, 96, 1, 1201], [200, 48, 1, 1], 1),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::tiling::{TileSize, Tiling};
 use crate::conv::common::blocks::{Blocks, VECTORS};
-use crate::conv::common::masks::LONGEST;
 use crate::conv::common::partition::{self, Part, vectors};
 use crate::conv::direct::panels::Panels;
 use crate::loops::parallel::threads_of_image;
@@ -103,13 +102,13 @@ impl RowsOf<'_> {
     }
 }
 
-/// What the products of an element of so many tiles take, in multiplications of a vector for each of a panel's rows.
+/// What the products of an element of so many tiles take: with vectors of eight in multiplications of a vector for each of a panel's
+/// rows, with others in vectors alone, as what their calls take was not measured.
 fn product_time(tiles: usize, channels: usize, vector: usize) -> usize {
-    let whole = vectors(tiles, vector).max(1);
-    if vector == LONGEST {
-        // Its panels have twice the rows: a call takes a quarter of that, which nobody measured.
-        return whole;
+    if vector != 8 {
+        return vectors(tiles, vector);
     }
+    let whole = vectors(tiles, vector).max(1);
     let alone = tiles.saturating_sub(whole * vector);
     channels * whole + CALL * (whole.div_ceil(VECTORS) + alone)
 }
@@ -136,5 +135,13 @@ mod tests {
         // What fills vectors takes less than what does not.
         assert!(product_time(48, 64, 8) < product_time(51, 64, 8));
         assert_eq!(product_time(1, 32, 8), 32 + CALL);
+        // Other vectors are counted alone.
+        for (tiles, vector) in [(1, 16), (2, 16), (50, 16), (1, 4), (14, 4)] {
+            assert_eq!(
+                product_time(tiles, 32, vector),
+                vectors(tiles, vector),
+                "{tiles} tiles in vectors of {vector}"
+            );
+        }
     }
 }

@@ -58,10 +58,8 @@ pub(crate) fn find(panel: &[u32], columns: usize, share: usize) -> Option<Vec<[u
 /// follow one another mostly belong to different columns; `None`, and nothing is changed, where more than one dot group in `share`
 /// has one.
 pub(crate) fn cut(panel: &mut [u32], columns: usize, share: usize) -> Option<Vec<[u32; 2]>> {
-    assert!(columns <= GOES_ON as usize && panel.len() < columns << 24);
-    let place = |i: usize| ((i / columns) << 8 | (i % columns)) as u32;
-    let found = saturating(panel, panel.len() / share)?;
-    let rests: Vec<_> = found.into_iter().map(|i| [place(i), rest(panel[i])]).collect();
+    let found = find(panel, columns, share)?;
+    let rests: Vec<_> = found.into_iter().map(|[place, group]| [place, rest(group)]).collect();
     for rest in rests.iter().map(|&rest| Rest::of(rest)) {
         let group = &mut panel[rest.depth * columns + rest.column];
         let (all, rest) = (group.to_le_bytes(), rest.group.to_le_bytes());

@@ -9,7 +9,7 @@ const NUMBERS: usize = 1024;
 const CANDIDATES: usize = 32;
 /// Numbers of a vector.
 const LEN: usize = 32;
-/// Channels whose sizes are found together.
+/// Channels whose sizes are found together, so that the lines that rows write to stay in the first cache.
 const BLOCK: usize = 128;
 /// One pair of numbers in so many may have to be cut in any order.
 const FEW: usize = 512;
@@ -20,7 +20,7 @@ pub(super) fn order(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3])
     let parts = Parts::new(weight, flip, [rows, channels, taps]);
     let neighbours = (0..channels / 2).map(|i| parts.conflicts(2 * i, 2 * i + 1));
     let total: usize = neighbours.sum();
-    if total * FEW <= channels / 2 * parts.len {
+    if total * FEW <= channels / 2 * parts.numbers {
         return (0..channels as u32).collect();
     }
     let mut left: Vec<usize> = (0..channels).collect();
@@ -60,7 +60,9 @@ pub(super) fn is_order(order: &[u32], channels: usize) -> bool {
 /// The sizes of the numbers of each channel: of positive ones, then of negative ones.
 struct Parts {
     sizes: Vec<u8>,
-    /// Numbers of a channel, with zeros to whole vectors.
+    /// Numbers of a channel that are looked at, with zeros to whole vectors.
+    numbers: usize,
+    /// The same with zeros to an odd number of vectors: how far negative ones lie behind positive ones.
     len: usize,
     /// How many numbers of a channel may be too large beside another.
     large: Vec<u32>,
@@ -70,10 +72,11 @@ impl Parts {
     fn new(weight: &[u8], flip: u8, [rows, channels, taps]: [usize; 3]) -> Self {
         // Of so many rows one.
         let step = (rows * taps).div_ceil(NUMBERS).max(1);
+        let numbers = (rows.div_ceil(step) * taps).next_multiple_of(LEN);
         // An odd number of vectors: channels that are a power of two apart would share places in the caches.
-        let len = ((rows.div_ceil(step) * taps).div_ceil(LEN) / 2 * 2 + 1) * LEN;
+        let len = (numbers / LEN / 2 * 2 + 1) * LEN;
         let mut sizes = vec![0u8; 2 * len * channels];
-        // Of few channels at a time, whose sizes stay in the first cache.
+        // Of few channels at a time: the lines that rows write to stay in the first cache.
         for (block, sizes) in sizes.chunks_mut(2 * len * BLOCK).enumerate() {
             for (i, row) in weight.chunks_exact(channels * taps).step_by(step).enumerate() {
                 let row = &row[block * BLOCK * taps..];
@@ -96,7 +99,7 @@ impl Parts {
         }
         let are_large = |sizes: &[u8]| sizes.iter().map(|&size| u32::from(size > 64)).sum();
         let large = sizes.chunks_exact(2 * len).map(are_large).collect();
-        Parts { sizes, len, large }
+        Parts { sizes, numbers, len, large }
     }
 
     fn of(&self, channel: usize) -> &[u8] {
@@ -180,5 +183,9 @@ mod tests {
         }
         // Nothing to cut: as they were.
         assert!(order(&[5; 24], 0, [3, 8, 1]).into_iter().eq(0..8));
+        // One pair in 448 numbers is not few; zeros behind the numbers, which would make 672 of them, do not count.
+        let mut weight = [5; 64 * 14];
+        weight[..2].fill(100);
+        assert!(!order(&weight, 0, [64, 14, 1]).into_iter().eq(0..14));
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Writes `count` rows from `first` on, of `ROWS`, to a strip of zeros.
+    /// Writes up to `ROWS` of the `count` rows from `first` on; `out` is zeros.
     pub(super) fn write(&self, first: usize, count: usize, out: &mut [u32]) {
         let of_row = self.channels * self.taps;
         for (r, row) in self.weight[first * of_row..].chunks_exact(of_row).take(count.min(ROWS)).enumerate() {
@@ -79,6 +79,8 @@ mod tests {
             (5, 6, 9, false, false),
             (4, 7, 9, false, true),
             (6, 3, 49, true, false),
+            (9, 8, 1, false, false),
+            (9, 8, 9, false, true),
         ] {
             for flip in [0, 128] {
                 let weight: Vec<u8> = (0..rows * channels * taps).map(|i| (i * 7919 % 251) as u8).collect();
@@ -86,10 +88,12 @@ mod tests {
                 let order: Vec<u32> = if ordered { (0..channels as u32).rev().collect() } else { Vec::new() };
                 let source = Source { weight: &weight, flip, channels, taps, order: &order, flat };
                 let depth = if flat { (channels * taps).div_ceil(4) } else { channels.div_ceil(4) * taps };
-                for first in (0..rows).step_by(ROWS) {
+                let all = (0..rows).step_by(ROWS).map(|first| (first, rows - first));
+                // Of nine rows also two in the middle, as where a group of channels ends.
+                for (first, count) in all.chain((rows == 9).then_some((4, 2))) {
                     let (mut got, mut want) = (vec![0; depth * ROWS], vec![0u32; depth * ROWS]);
-                    source.write(first, rows - first, &mut got);
-                    for (row, r) in (first..rows).zip(0..ROWS) {
+                    source.write(first, count, &mut got);
+                    for (row, r) in (first..first + count).zip(0..ROWS) {
                         for at in 0..channels * taps {
                             let place = if ordered { channels - 1 - at / taps } else { at / taps };
                             let (group, byte) = match flat {
@@ -100,7 +104,7 @@ mod tests {
                             want[group * ROWS + r] |= u32::from(number) << (8 * byte);
                         }
                     }
-                    assert_eq!(got, want, "{rows} × {channels} × {taps}, rows from {first}");
+                    assert_eq!(got, want, "{rows} × {channels} × {taps}, {count} rows from {first}");
                 }
             }
         }
