@@ -116,23 +116,25 @@ impl Form {
         if is_more(MOST_ROWS) || is_more(MOST_HALF_ROWS_BESIDE_WGMMA) && tiles() {
             return None;
         }
-        let by_mma = || form(true).filter(|form| form.gains_by_mma([product.m, product.k], norm, ty, unit));
+        let gains = |form: &Form| form.gains_by_mma([product.m, product.k], norm, MOST_ROWS, ty, unit);
+        let by_mma = || form(true).filter(gains);
         by_mma().or_else(|| form(false).filter(|_| product.m <= MOST_ROWS))
     }
 
     /// Whether the product goes by `mma.sync`: there are such kernels for the type, and a workgroup has room for so many
-    /// rows that lines are not read more often than by the other ones.
+    /// rows that lines are not read more often than by the other ones, which take so many rows at most.
     pub(in super::super) fn gains_by_mma(
         &self,
         [m, k]: [usize; 2],
         norm: bool,
+        others: usize,
         ty: ElementType,
         unit: Unit,
     ) -> bool {
         unit.mma_sync
             && ty.size() == 2
             && (LEAST_MMA_ROWS..=MOST_MMA_ROWS).contains(&m)
-            && self.rows([m, k], norm, ty, unit).is_some_and(|rows| rows >= m.min(MOST_ROWS))
+            && self.rows([m, k], norm, ty, unit).is_some_and(|rows| rows >= m.min(others))
     }
 
     fn lines(&self) -> Lines {

@@ -75,12 +75,14 @@ pub(super) fn form(
         })
     };
     let norm = given(NORM_SCALE);
-    let by_mma = || form(true).filter(|form| form.gains_by_mma([m, op.k], norm, ty, unit));
+    let gains = |form: &Form| form.gains_by_mma([m, op.k], norm, MOST_ROWS_OF_OTHERS, ty, unit);
+    let by_mma = || form(true).filter(gains);
     let form = by_mma().or_else(|| form(false))?;
     form.rows([m, op.k], norm, ty, unit).is_some().then_some(form)
 }
 
-/// The kernels for 1, 2 and 4 rows.
+/// The kernels for 1, 2 and 4 rows, and the most of them.
+const MOST_ROWS_OF_OTHERS: usize = 4;
 const KERNELS: [&CStr; 3] = [c"weight_gemv_1", c"weight_gemv_2", c"weight_gemv_4"];
 /// Those by `mma.sync` for 1, 2, 4, 8 and 16 rows, and the chunks of a line that a lane loads at once.
 const MMA_KERNELS: [&CStr; 5] = [
@@ -110,4 +112,35 @@ fn family(ty: ElementType, bits: usize, mma: bool) -> Option<&'static str> {
         (ElementType::BF16, 8) => "weight_gemv_bf16_8",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_rows_go_by_mma_where_lines_are_not_read_more_often() {
+        let other = Unit { mma_sync: false, wgmma: false, ..Unit::HOPPER };
+        for (m, k, bits, unit, expected) in [
+            (1, 4096, 4, Unit::HOPPER, Some(("weight_gemv_f16_4", 1))),
+            (2, 4096, 4, Unit::HOPPER, Some(("weight_gemv_f16_4", 2))),
+            (3, 4096, 4, Unit::HOPPER, Some(("mma_weight_gemv_f16_4", 4))),
+            (16, 4096, 4, Unit::HOPPER, Some(("mma_weight_gemv_f16_4", 16))),
+            // A workgroup has room for four of these rows, and the other kernels take no more.
+            (5, 14336, 4, Unit::HOPPER, Some(("mma_weight_gemv_f16_4", 4))),
+            (16, 14336, 8, Unit::HOPPER, Some(("mma_weight_gemv_f16_8", 4))),
+            // Room for two.
+            (16, 28672, 4, Unit::HOPPER, Some(("weight_gemv_f16_4", 2))),
+            (16, 4096, 2, Unit::HOPPER, Some(("weight_gemv_f16_2", 4))),
+            (8, 8192, 4, Unit::AMPERE, Some(("mma_weight_gemv_f16_4", 4))),
+            (8, 2048, 4, other, Some(("weight_gemv_f16_4", 4))),
+            (17, 4096, 4, Unit::HOPPER, None),
+        ] {
+            let op = MatMulNBits { n: 4096, k, block: 32.max(128 / bits), bits, rounds_left: false };
+            let form = form(&op, ElementType::F16, m, |_| false, unit);
+            let chosen =
+                form.map(|form| (form.family, form.rows([m, k], false, ElementType::F16, unit).unwrap()));
+            assert_eq!(chosen, expected, "{m} rows of {k}, {bits} bits");
+        }
+    }
 }
