@@ -43,6 +43,20 @@ pub fn limit() -> Level {
     *LIMIT.get_or_init(|| wanted().and_then(|name| parse(&name)).unwrap_or(Level::Native))
 }
 
+/// Finds out all that is found out once. To be called before a process forks: if another thread was finding it out, the child
+/// would wait for that thread, which it does not have.
+pub fn settle() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        LazyLock::force(&AVX512);
+        LazyLock::force(&AVX2);
+        is_intel();
+    }
+    limit();
+    halves_avx512();
+    has_tiles();
+}
+
 /// The variable's value, when it is not known.
 pub fn unknown() -> Option<String> {
     wanted().filter(|name| !name.is_empty() && parse(name).is_none())

@@ -149,6 +149,9 @@ fn new_chunk(len: usize) -> Option<*mut Slot> {
 #[cfg(unix)]
 pub(super) fn prepare_process() {
     extern "C" fn prepare() {
+        // What other threads may be making once for the process, in a run or an open, must be whole in the child.
+        rukh_cpu::isa::settle();
+        crate::ops::settle();
         SLAB.lock();
     }
     extern "C" fn parent() {
@@ -160,8 +163,8 @@ pub(super) fn prepare_process() {
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handlers live as long as the library, which is never unloaded, and only touch
-        // atomics. A refusal (out of memory) leaves forks unwatched, which is no worse than before.
+        // SAFETY: the handlers live as long as the library, which is never unloaded, and touch atomics
+        // and what is made once, which nobody makes while holding a lock of the fork's. A refusal (out of memory) leaves forks unwatched, which is no worse than before.
         unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     });
 }

@@ -88,7 +88,7 @@ pub use attributes::AttributeReader;
 pub use infer::{Infer, Unknowns, normalize_axis};
 pub use registered::Registered;
 pub use registry::declarations;
-pub use registry::{find, is_repeatable, is_standard, resolve};
+pub use registry::{find, is_repeatable, is_standard, resolve, settle};
 pub use signature::{Arity, Parameter, Types};
 
 /// The typed form of a node's operator: its attributes with defaults filled in and checked.

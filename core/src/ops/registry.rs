@@ -121,6 +121,12 @@ fn registry() -> &'static Registry {
     })
 }
 
+/// Makes the table of operators, if it is not there. To be called before a process forks: if another thread was making it, the
+/// child would wait for that thread, which it does not have.
+pub fn settle() {
+    registry();
+}
+
 /// Every declaration.
 pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
     FAMILIES.iter().flat_map(|family| family.iter())
