@@ -163,8 +163,9 @@ pub(super) fn prepare_process() {
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handlers live as long as the library, which is never unloaded, and touch atomics
-        // and what is made once, which nobody makes while holding a lock of the fork's. A refusal (out of memory) leaves forks unwatched, which is no worse than before.
+        // SAFETY: the handlers live as long as the library, which is never unloaded, and touch atomics and
+        // what is made once, which nobody makes while holding a lock of the fork's. A refusal (out of
+        // memory) leaves forks unwatched, which is no worse than before.
         unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     });
 }
