@@ -1,7 +1,7 @@
 // Products of few rows of f16 with packed weights of 4 bits in blocks of 32 numbers, whose zero point is 8, on Hopper (sm_90a):
 // nearly all of the time takes the memory that brings the weights.
 //
-// At most one workgroup of the first wave stays on each processor, and takes tiles of 32 lines until none are left. A cluster of
+// At most one workgroup stays on each processor, and takes tiles of 32 lines until none are left. A cluster of
 // workgroups shares tiles: each has a part of K, keeps that part of the rows in workgroup memory, and gives what it has of a tile's
 // sums to the one which finishes the tile. One wave brings weights through a ring, eight multiply, each an eighth of the depth of a
 // slot, and one for each eight rows adds the sums of waves and stores results.

@@ -55,12 +55,6 @@ DEVICE void store_four(u32 at, const f32 (&x)[4]) {
   store_pack(at, Unit{bits<u32>(x[0]), bits<u32>(x[1]), bits<u32>(x[2]), bits<u32>(x[3])});
 }
 DEVICE void store_half_word(u32 at, u32 x) { asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"((u16)x) : "memory"); }
-// An 8×8 block of 16-bit numbers, a pair in each lane, with rows and columns exchanged.
-DEVICE u32 transposed_block(u32 pair) {
-  u32 r;
-  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(pair));
-  return r;
-}
 
 // A barrier of the waves that multiply, which tells whether one of their items says so.
 DEVICE bool any_worker(bool says) {
