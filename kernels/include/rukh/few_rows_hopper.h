@@ -11,13 +11,6 @@
 
 extern SHARED Chunk dynamic_lds[];
 
-// An 8×8 block of 16-bit numbers, a pair in each lane, with rows and columns exchanged.
-DEVICE u32 transposed_block(u32 pair) {
-  u32 r;
-  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(pair));
-  return r;
-}
-
 template <u32 BN> struct SumsOfFew {
   typedef f32 Sums[1][BN / 2];
   static constexpr u32 BYTES = 0;

@@ -163,6 +163,13 @@ DEVICE Chunk load_blocks_transposed(u32 address) {
   return r;
 }
 
+// An 8×8 block of 16-bit numbers, a pair in each lane, with rows and columns exchanged.
+DEVICE u32 transposed_block(u32 pair) {
+  u32 r;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(pair));
+  return r;
+}
+
 // Copies 16 bytes to workgroup memory, of which `valid` are read and the rest are zeros.
 DEVICE void copy_async(u32 to, const void *from, u32 valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");

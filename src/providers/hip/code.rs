@@ -75,6 +75,7 @@ pub(super) fn gains_by_early_start(family: &str) -> bool {
         "mma_flash_decode_",
         "hopper_few_",
         "hopper_weight_chain",
+        "hopper_weight_rows",
         "index",
         "norm_f32",
     ]

@@ -1,11 +1,12 @@
 //! MatMulBlockQuantizedFp4Weight, and MatMulNBits, alone or with an RMS normalisation before it and a gated unit behind it.
-//! MatMulNBits of few rows is one launch of `kernels/weight_gemv_*.hip`; others are launches of `kernels/weight_only.hip` with
-//! the rest one after the other.
+//! MatMulNBits of few rows is one launch of `kernels/weight_gemv_*.hip` or `kernels/hopper_weight_rows.hip`; others are
+//! launches of `kernels/weight_only.hip` with the rest one after the other.
 
 mod chain;
 mod chain_rows;
 mod four_bit_float;
 mod lines;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -144,12 +145,19 @@ impl HipKernel for WeightKernel {
             product.epilogue.activation = function;
             fused.gate = Some(unit.columns(columns));
         }
-        plan.by_alignment(
-            16,
-            &[(Operand::Input(WEIGHT), 0)],
-            |plan| product.launch_form(plan, self.ty, &fused, &form),
-            |plan| self.one_by_one(plan, m, given, norm.as_ref(), shape),
-        )?;
+        let of_lines = |plan: &mut PlanBuilder<'_>| {
+            plan.by_alignment(
+                16,
+                &[(Operand::Input(WEIGHT), 0)],
+                |plan| product.launch_form(plan, self.ty, &fused, &form),
+                |plan| self.one_by_one(plan, m, given, norm.as_ref(), shape),
+            )
+        };
+        let sharing = rows::sharing(&self.op.product, self.ty, m, given, plan.provider.unit());
+        match sharing.filter(|_| rows::takes(&fused, product.epilogue.activation)) {
+            Some(sharing) => sharing.plan(plan, &product, &fused, of_lines)?,
+            None => of_lines(plan)?,
+        }
         if m == 1 && self.ty == ElementType::F16 && ![ZEROS, ORDER, BIAS].into_iter().any(given) {
             let link = chain::link(plan, &self.op.product, &fused, product.epilogue.activation);
             plan.may_be_chained(link);

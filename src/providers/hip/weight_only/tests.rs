@@ -1,8 +1,11 @@
 //! Products with packed weights beside the CPU's.
 
+use std::sync::Arc;
+
 use crate::graph::Attribute;
 use crate::tensor::{ElementType, Tensor, Value, bf16, f16};
 
+use super::super::provider::Provider;
 use super::super::testing::data::{mixed, tensor, tolerance};
 use super::super::testing::{
     Both, both_in, node, numbers, on_cpu, on_device, pattern, provider, small_integers,
@@ -152,41 +155,106 @@ fn projections() {
                 (true, true, "", 0),
             ] {
                 let around = Around { norm, skip, gate, gate_last };
-                let sizes =
-                    [("N", n as i64), ("K", k as i64), ("bits", bits as i64), ("block_size", block as i64)]
-                        .map(|(name, value)| (name, Attribute::Int(value)));
                 // Every second case has zero points and a bias.
-                let blocks = (k as usize).div_ceil(block);
                 let with = (at + usize::from(skip)).is_multiple_of(2);
-                let product = [
-                    pattern(ElementType::U8, &[n, blocks, block * bits / 8]),
-                    scales(ty, n * blocks, bits, k as usize),
-                    with.then(|| pattern(ElementType::U8, &[n * (blocks * bits).div_ceil(8)])).flatten(),
-                    None,
-                    with.then(|| mixed(ty, &[n])).flatten(),
-                ];
-                let shape = [rows, &[k as usize]].concat();
-                let x = [
-                    mixed(ty, &shape),
-                    skip.then(|| mixed(ty, &shape)).flatten(),
-                    norm.then(|| mixed(ty, &shape[rows.len()..])).flatten(),
-                ];
-                let cpu = one_by_one(&around, &sizes, &x, &product);
-                let [x, skip, scale] = x;
-                let inputs: Vec<Option<Value>> = [vec![x], product.to_vec(), vec![skip, scale]].concat();
-                let mut attributes = sizes.to_vec();
-                attributes.push(EPSILON);
-                if !gate.is_empty() {
-                    attributes.extend([text("gate", gate), ("gate_last", Attribute::Int(gate_last))]);
-                }
-                let node = node("rukh", "PackedProjection", 1, &attributes, &inputs, cpu.len());
-                let device = on_device(&provider, &node, &inputs, &cpu).expect("a projection");
-                // What lies between is rounded on the CPU, which a product of two functions of it multiplies.
-                let what = format!("{ty} {bits} bits in {block}, {rows:?}x{k}x{n} {around:?} {with}");
-                Both { device, cpu }.assert_close(&what, 8.0 * tolerance(ty));
+                compare_projection(&provider, ty, &around, (bits, block, rows, n, k), with);
             }
         }
     }
+}
+
+/// The kernels for 3 to 16 rows of sm_90, with clusters of 1, 2 and 4 workgroups, a part of a slot, and more tiles than workgroups.
+/// Other devices have others for these.
+#[test]
+fn projections_of_few_rows() {
+    let Some(provider) = provider(&[]) else { return };
+    for (rows, n, k) in [
+        (&[3][..], 96, 512),
+        (&[16], 64, 1024),
+        (&[2, 4], 128, 2048),
+        (&[9], 96, 3584),
+        (&[5], 8704, 512),
+        (&[13], 8704, 1024),
+        (&[16], 4160, 2048),
+    ] {
+        for (norm, skip, gate, gate_last) in [
+            (false, false, "", 0),
+            (true, true, "Silu", 0),
+            (true, false, "", 0),
+            (true, true, "", 0),
+            (false, false, "Silu", 1),
+        ] {
+            let around = Around { norm, skip, gate, gate_last };
+            compare_projection(&provider, ElementType::F16, &around, (4, 32, rows, n, k), false);
+        }
+    }
+}
+
+/// Rows whose elements, times the scale, are too large for halves before they are divided by the norm.
+#[test]
+fn large_rows_are_normalised() {
+    let Some(provider) = provider(&[]) else { return };
+    let (ty, n, k) = (ElementType::F16, 64, 512);
+    let around = Around { norm: true, skip: false, gate: "", gate_last: 0 };
+    let product =
+        [pattern(ElementType::U8, &[n, k / 32, 16]), scales(ty, n * k / 32, 4, k), None, None, None];
+    let x = [
+        tensor(&[4, k], (0..4 * k).map(|i| f16::from_f64([900.0, -3000.0, 5.0][i % 3]))),
+        None,
+        tensor(&[k], (0..k).map(|i| f16::from_f64(if i % 7 == 0 { 60.0 } else { 0.5 }))),
+    ];
+    compare(&provider, &around, (4, 32, n, k), x, &product).assert_close("large rows", 8.0 * tolerance(ty));
+}
+
+/// A projection of `rows` of `k` elements with `n` lines of `bits`, in blocks of so many; `with` zero points and a bias.
+fn compare_projection(
+    provider: &Arc<Provider>,
+    ty: ElementType,
+    around: &Around,
+    (bits, block, rows, n, k): (usize, usize, &[usize], usize, usize),
+    with: bool,
+) {
+    let blocks = k.div_ceil(block);
+    let product = [
+        pattern(ElementType::U8, &[n, blocks, block * bits / 8]),
+        scales(ty, n * blocks, bits, k),
+        with.then(|| pattern(ElementType::U8, &[n * (blocks * bits).div_ceil(8)])).flatten(),
+        None,
+        with.then(|| mixed(ty, &[n])).flatten(),
+    ];
+    let shape = [rows, &[k]].concat();
+    let x = [
+        mixed(ty, &shape),
+        around.skip.then(|| mixed(ty, &shape)).flatten(),
+        around.norm.then(|| mixed(ty, &shape[rows.len()..])).flatten(),
+    ];
+    let out = compare(provider, around, (bits, block, n, k), x, &product);
+    // What lies between is rounded on the CPU, which a product of two functions of it multiplies.
+    let what = format!("{ty} {bits} bits in {block}, {rows:?}x{k}x{n} {around:?} {with}");
+    out.assert_close(&what, 8.0 * tolerance(ty));
+}
+
+/// What the device and the CPU's operators make of `x`, what is added to it and the normalisation's scale.
+fn compare(
+    provider: &Arc<Provider>,
+    around: &Around,
+    (bits, block, n, k): (usize, usize, usize, usize),
+    x: [Option<Value>; 3],
+    product: &[Option<Value>],
+) -> Both {
+    let sizes = [("N", n as i64), ("K", k as i64), ("bits", bits as i64), ("block_size", block as i64)]
+        .map(|(name, value)| (name, Attribute::Int(value)));
+    let cpu = one_by_one(around, &sizes, &x, product);
+    let [x, skip, scale] = x;
+    let inputs: Vec<Option<Value>> = [vec![x], product.to_vec(), vec![skip, scale]].concat();
+    let mut attributes = sizes.to_vec();
+    attributes.push(EPSILON);
+    if !around.gate.is_empty() {
+        attributes.extend([text("gate", around.gate), ("gate_last", Attribute::Int(around.gate_last))]);
+    }
+    let node = node("rukh", "PackedProjection", 1, &attributes, &inputs, cpu.len());
+    let device = on_device(provider, &node, &inputs, &cpu).expect("a projection");
+    Both { device, cpu }
 }
 
 const EPSILON: (&str, Attribute) = ("epsilon", Attribute::Float(1e-3));

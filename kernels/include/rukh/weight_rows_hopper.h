@@ -1,0 +1,271 @@
+// Products of few rows of f16 with packed weights of 4 bits in blocks of 32 numbers, whose zero point is 8, on Hopper (sm_90a):
+// nearly all of the time takes the memory that brings the weights.
+//
+// At most one workgroup stays on each processor, and takes tiles of 32 lines until none are left. A cluster of
+// workgroups shares tiles: each has a part of K, keeps that part of the rows in workgroup memory, and gives what it has of a tile's
+// sums to the one which finishes the tile. One wave brings weights through a ring, eight multiply, each an eighth of the depth of a
+// slot, and one for each eight rows adds the sums of waves and stores results.
+//
+// `mma.sync` has the weights as 16 lines and eight rows as its columns. Numbers of 4 bits are halves as they are, multiples of
+// 2^-24, so that they cost a shift and a mask for two. A block's scale multiplies its sums of f32. What its zero point is too much,
+// 8 times the scale times the sum of the block's elements, comes of another product: four blocks' scales as they are times the mean
+// of each block's elements, in two parts.
+//
+// Access: boxes of 16 lines of 256 bytes, whose packs of 16 bytes are permuted within 128 bytes (wgmma.h). Rows lie as lanes take
+// them for mma.sync. Bound: the bytes of the weights over the memory's bandwidth.
+#pragma once
+#include "weight_rows_place.h"
+
+// Brings the weights of a workgroup's tiles.
+DEVICE void bring_weight_tiles(const WeightRowsParams &p, u64 maps, const RowsMemory &m, RowsShare share) {
+  RingPlace place = {0, 0};
+  u64 policy = line_policy(true), scales = maps + sizeof(TensorMap);
+  if (p.waits_first) wait_for_kernels_before();
+#pragma unroll 1
+  for (u32 tile = share.first; tile < p.tiles; tile += share.stride) {
+#pragma unroll 1
+    for (u32 k = 0; k < p.part; k += ROWS_NUMBERS) {
+      u32 to = m.ring + place.slot * ROWS_SLOT, barrier = m.full + place.slot * 8, at = share.from + k;
+      u32 count = p.part - k < ROWS_NUMBERS ? 1 : 2;
+      wait_phase(m.empty + place.slot * 8, place.phase ^ 1);
+      arrive_expecting(barrier, 2 * (count * ROWS_BOX + ROWS_SCALES));
+      UNROLL
+      for (u32 h = 0; h < 2; h++) {
+        u32 line = tile * p.step + (h ? p.second : p.origin), lines = to + h * 2 * ROWS_BOX;
+#pragma unroll 1
+        for (u32 b = 0; b < count; b++) copy_box_by_policy(lines + b * ROWS_BOX, maps, barrier, 0, line, at / 256 + b * 2, policy);
+        copy_box_by_policy(to + 4 * ROWS_BOX + h * ROWS_SCALES, scales, barrier, at / ROWS_BLOCK, line, 0, policy);
+      }
+      place.next(p.slots);
+    }
+  }
+}
+
+// 16 lines of weights times eight columns of rows, where K is 16 or 8.
+DEVICE void multiply_rows(f32 (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+DEVICE void multiply_means(f32 (&d)[4], u32 a0, u32 a1, u32 b0) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(b0));
+}
+
+// The sums of a wave: of numbers as halves, times the scale; of scales times means. For both 16 lines, and each eight rows.
+template <u32 GROUPS> struct RowsSums {
+  f32 products[2][GROUPS][4], means[2][GROUPS][4];
+};
+
+// A wave's four blocks of a slot of 32 lines, which is free again as soon as they are in registers.
+struct RowsBlocks {
+  u32 numbers[2][ROWS_PARTS][2];
+  u32 scales[2][2][2];
+
+  DEVICE RowsBlocks load(const u32 (&places)[ROWS_PARTS], u32 slot, u32 scales_at) {
+    RowsBlocks x;
+    UNROLL
+    for (u32 h = 0; h < 2; h++) {
+      UNROLL
+      for (u32 e = 0; e < 2; e++) {
+        UNROLL
+        for (u32 b = 0; b < ROWS_PARTS; b++) x.numbers[h][b][e] = load_word(slot + places[b] + h * 2 * ROWS_BOX + e * 1024);
+        u32 from = slot + scales_at + h * ROWS_SCALES + e * 8 * ROWS_SCALE_LINE;
+        u64 two = load_two_words(from);
+        x.scales[h][e][0] = (u32)two, x.scales[h][e][1] = (u32)(two >> 32);
+      }
+    }
+    return x;
+  }
+
+  // `elements`, `means`: where those of the rows lie.
+  template <u32 GROUPS> METHOD void use(RowsSums<GROUPS> &sums, u32 elements, u32 means, bool is_second) const {
+    constexpr u32 MASK = 0x000f000f;
+    UNROLL
+    for (u32 g = 0; g < GROUPS; g++) {
+      u32 of_rows = load_word(means + g * 128);
+      UNROLL
+      for (u32 h = 0; h < 2; h++) {
+        // `opaque`: an index that is not known would put all into memory.
+        u32 one[2] = {opaque(scales[h][0][0]), opaque(scales[h][1][0])}, two[2] = {opaque(scales[h][0][1]), opaque(scales[h][1][1])};
+        multiply_means(sums.means[h][g], is_second ? two[0] : one[0], is_second ? two[1] : one[1], of_rows);
+      }
+    }
+    UNROLL
+    for (u32 b = 0; b < ROWS_PARTS; b++) {
+      Unit row[GROUPS];
+      UNROLL
+      for (u32 g = 0; g < GROUPS; g++) row[g] = load_pack(elements + (b * GROUPS + g) * 512);
+
+      UNROLL
+      for (u32 h = 0; h < 2; h++) {
+        u32 x = numbers[h][b][0], y = numbers[h][b][1];
+        f32 scale[2];
+        UNROLL
+        for (u32 e = 0; e < 2; e++) scale[e] = widen_one(f16{}, scales[h][e][b / 2], b % 2);
+        u32 words[8];
+        UNROLL
+        for (u32 s = 0; s < 4; s++) words[2 * s] = x >> (4 * s) & MASK, words[2 * s + 1] = y >> (4 * s) & MASK;
+        UNROLL
+        for (u32 g = 0; g < GROUPS; g++) {
+          f32 d[4] = {};
+          multiply_rows(d, words[0], words[1], words[2], words[3], row[g][0], row[g][1]);
+          multiply_rows(d, words[4], words[5], words[6], words[7], row[g][2], row[g][3]);
+          UNROLL
+          for (u32 i = 0; i < 4; i++) sums.products[h][g][i] = fma_(d[i], scale[i / 2], sums.products[h][g][i]);
+        }
+      }
+    }
+  }
+};
+
+// Multiplies the weights of a workgroup's tiles as they come.
+template <u32 GROUPS> DEVICE void multiply_tiles(const WeightRowsParams &p, const RowsMemory &m, RowsShare share) {
+  u32 item = item_id(), wave = item / 32, lane = item % 32, line = lane / 4, t = lane % 4;
+  u32 places[ROWS_PARTS], scales_at = 4 * ROWS_BOX + line * ROWS_SCALE_LINE + wave * ROWS_PARTS * 2;
+  UNROLL
+  for (u32 b = 0; b < ROWS_PARTS; b++) {
+    u32 block = wave * ROWS_PARTS + b;
+    places[b] = block / 8 * 2048 + line * 128 + ((block % 8 ^ line) << 4) + t * 4;
+  }
+  RingPlace place = {0, 0};
+  u32 phase = 0;
+#pragma unroll 1
+  for (u32 tile = share.first; tile < p.tiles; tile += share.stride) {
+    RowsSums<GROUPS> sums = {};
+    u32 elements = m.rows + wave * ROWS_PARTS * GROUPS * 512 + lane * 16, means = m.means + wave * GROUPS * 128 + lane * 4;
+#pragma unroll 1
+    for (u32 k = wave * ROWS_PARTS * ROWS_BLOCK; k < p.padded; k += ROWS_NUMBERS) {
+      wait_phase(m.full + place.slot * 8, place.phase);
+      bool inside = k < p.part;
+      RowsBlocks blocks;
+      if (inside) blocks = RowsBlocks::load(places, m.ring + place.slot * ROWS_SLOT, scales_at);
+      wave_barrier();
+      if (lane == 0) arrive(m.empty + place.slot * 8);
+      if (inside) blocks.use(sums, elements, means, t % 2);
+      elements += ROWS_NUMBERS / ROWS_BLOCK * GROUPS * 512, means += ROWS_WAVES * GROUPS * 128;
+      place.next(p.slots);
+    }
+    wait_phase(m.board_empty, phase ^ 1);
+    phase ^= 1;
+    u32 to = m.board + wave * 2 * GROUPS * 512 + lane * 16;
+    UNROLL
+    for (u32 h = 0; h < 2; h++)
+      UNROLL
+      for (u32 g = 0; g < GROUPS; g++) {
+        f32 x[4];
+        UNROLL
+        for (u32 i = 0; i < 4; i++) x[i] = fma_(sums.products[h][g][i], 0x1p24f, -256 * sums.means[h][g][i]);
+        store_four(to + (h * GROUPS + g) * 512, x);
+      }
+    wave_barrier();
+    if (lane == 0) arrive(m.board_full);
+  }
+}
+
+// What becomes of the sums of a tile for eight rows, of which a lane has two for two lines of each 16.
+DEVICE void finish_tile(const WeightRowsParams &p, u32 tile, u32 group, const f32 (&factors)[2], f32 (&x)[2][4]) {
+  u32 lane = item_id() % 32, row = group * 8 + lane / 4, pair = lane % 4 * 2, columns = p.gated ? p.n / 2 : p.n;
+  UNROLL
+  for (u32 h = 0; h < 2; h++)
+    UNROLL
+    for (u32 i = 0; i < 4; i++) x[h][i] *= factors[i % 2];
+  if (p.gated)
+    UNROLL
+    for (u32 i = 0; i < 4; i++) x[0][i] *= sigmoid_inline(x[0][i]) * x[1][i];
+  UNROLL
+  for (u32 h = 0; h < 2; h++) {
+    if (h && p.gated) break;
+    UNROLL
+    for (u32 e = 0; e < 2; e++) {
+      u32 two = transposed_block(narrow_two(f16{}, x[h][e * 2], x[h][e * 2 + 1]));
+      u32 column = tile * p.step + h * 16 + e * 8 + pair;
+      if (row < p.count) *(GLOBAL u32 *)(p.out + ((u64)row * columns + column) * 2) = two;
+    }
+  }
+}
+
+// Adds the sums of waves, and of a cluster's workgroups, of eight rows of tiles.
+template <u32 GROUPS, u32 PARTS> DEVICE void finish_tiles(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, u32 group) {
+  u32 lane = item_id() % 32, phase = 0, count = 0;
+  wait_for_kernels_before();
+  f32 factors[2] = {1, 1};
+  if constexpr (PARTS > 1) cluster_wait();
+#pragma unroll 1
+  for (u32 tile = share.first; tile < p.tiles; tile += share.stride, count++) {
+    wait_phase(m.board_full, phase);
+    phase ^= 1;
+    f32 all[2][4] = {}, by = bits<f32>(load_word(m.unit));
+    u32 from = m.board + group * 512 + lane * 16;
+    UNROLL
+    for (u32 h = 0; h < 2; h++)
+      UNROLL
+      for (u32 w = 0; w < ROWS_WAVES; w++) {
+        Unit x = load_pack(from + (w * 2 + h) * GROUPS * 512);
+        UNROLL
+        for (u32 i = 0; i < 4; i++) all[h][i] += bits<f32>(x[i]);
+      }
+    wave_barrier();
+    if (lane == 0) arrive(m.board_empty);
+    UNROLL
+    for (u32 i = 0; i < 8; i++) all[i / 4][i % 4] *= by;
+    if constexpr (PARTS == 1) {
+      // The first sums come after the squares.
+      if (p.scale && count == 0) find_factors<GROUPS, PARTS>(p, m, group, factors);
+      finish_tile(p, tile, group, factors, all);
+    } else {
+      u32 to = m.parts + (((count / PARTS * PARTS + share.rank) * 2) * GROUPS + group) * 512 + lane * 16;
+      u32 there = in_cluster(to, count % PARTS);
+      UNROLL
+      for (u32 h = 0; h < 2; h++) store_in_cluster(there + h * GROUPS * 512, all[h]);
+    }
+  }
+  if constexpr (PARTS > 1) {
+    cluster_arrive(), cluster_wait();
+    if (p.scale) find_factors<GROUPS, PARTS>(p, m, group, factors);
+    count = share.rank;
+#pragma unroll 1
+    for (u32 tile = share.first + share.rank * share.stride; tile < p.tiles; tile += PARTS * share.stride, count += PARTS) {
+      f32 all[2][4] = {};
+      u32 from = m.parts + (count / PARTS * PARTS * 2 * GROUPS + group) * 512 + lane * 16;
+      UNROLL
+      for (u32 r = 0; r < PARTS; r++)
+        UNROLL
+        for (u32 h = 0; h < 2; h++) {
+          Unit x = load_pack(from + (r * 2 + h) * GROUPS * 512);
+          UNROLL
+          for (u32 i = 0; i < 4; i++) all[h][i] += bits<f32>(x[i]);
+        }
+      finish_tile(p, tile, group, factors, all);
+    }
+  }
+}
+
+// GROUPS: of eight rows. PARTS: workgroups of a cluster. Grid: clusters by their workgroups. `maps`: where the tensor maps are.
+template <u32 GROUPS, u32 PARTS> DEVICE void weight_rows(const WeightRowsParams &p, u64 maps) {
+  RowsMemory m = RowsMemory::of<GROUPS, PARTS>(p);
+  RowsShare share = RowsShare::of<PARTS>(p);
+  u32 item = item_id(), wave = item / 32, lane = item % 32;
+  if (item == 0) {
+#pragma unroll 1
+    for (u32 i = 0; i < p.slots; i++) phases_begin(m.full + i * 8, 1), phases_begin(m.empty + i * 8, ROWS_WAVES);
+    phases_begin(m.board_full, ROWS_WAVES), phases_begin(m.board_empty, GROUPS);
+    publish_barriers();
+  }
+  barrier();
+  if constexpr (PARTS > 1) cluster_arrive();
+  if (wave < ROWS_WAVES) {
+    wait_for_kernels_before();
+    bring_rows<GROUPS, PARTS>(p, m, share);
+    multiply_tiles<GROUPS>(p, m, share);
+  } else if (wave == ROWS_WAVES) {
+    if (lane == 0) bring_weight_tiles(p, maps, m, share);
+    wave_barrier();
+    if constexpr (PARTS > 1) cluster_wait();
+  } else {
+    finish_tiles<GROUPS, PARTS>(p, m, share, wave - ROWS_WAVES - 1);
+    return;
+  }
+  if constexpr (PARTS > 1) cluster_arrive();
+}

@@ -1,0 +1,175 @@
+// What a launch of weight_rows_hopper.h has in workgroup memory, and the rows there.
+//
+// Access: a wave brings a block of eight rows at a time, 64 bytes of each.
+#pragma once
+#include "cluster.h"
+#include "weight_chain_row.h"
+
+// The product of `count` rows of `a`, or of the sums of `a` and `skip` where there is one, which are stored as `sum`, normalised where
+// there is a scale. Of what is gated, a tile has 16 lines from `origin` and 16 from `second` on, and half as many results.
+struct WeightRowsParams {
+  // The weight and its scales.
+  TensorMap maps[2];
+  u64 a, skip, sum, scale, out;
+  // `step`: lines from a tile to the next. `part`: numbers of a line that a workgroup of a cluster has; `padded`: in whole slots.
+  u32 count, n, k, tiles, origin, second, step, gated, part, padded, slots;
+  f32 epsilon;
+  // Whether weights are no constants, which may be read before the kernel before this one has ended.
+  u32 waits_first;
+  u32 unused[9];
+};
+static_assert(sizeof(WeightRowsParams) == 384, "the mirror in providers/hip/weight_only/rows.rs");
+
+// Waves that multiply, the blocks that each has of a slot's lines, lines of a tile, numbers of a slot's lines.
+constexpr u32 ROWS_WAVES = 8, ROWS_PARTS = 4, ROWS_BLOCK = 32, ROWS_NUMBERS = ROWS_WAVES * ROWS_PARTS * ROWS_BLOCK;
+// Bytes of a box of 16 lines of 512 numbers, of a line's scales and those of 16 lines, of a slot.
+constexpr u32 ROWS_BOX = 16 * 256, ROWS_SCALE_LINE = ROWS_NUMBERS / ROWS_BLOCK * 2, ROWS_SCALES = 16 * ROWS_SCALE_LINE;
+constexpr u32 ROWS_SLOT = 4 * ROWS_BOX + 2 * ROWS_SCALES;
+static_assert(ROWS_SLOT == 18432, "SLOT in providers/hip/weight_only/rows.rs");
+constexpr u32 ROWS_WORKERS = ROWS_WAVES * 32;
+
+// Where things are in workgroup memory.
+struct RowsMemory {
+  u32 ring, full, empty, board_full, board_empty, unit, squares, all_squares, board, parts, means, rows;
+
+  template <u32 GROUPS, u32 PARTS> DEVICE RowsMemory of(const WeightRowsParams &p) {
+    extern SHARED u8 rows_memory[];
+    u32 ring = (shared_address(rows_memory) + 1023) / 1024 * 1024, at = ring + p.slots * ROWS_SLOT, squares = at + 256;
+    u32 all_squares = squares + ROWS_WAVES * GROUPS * 32, board = all_squares + PARTS * GROUPS * 32;
+    u32 rows = board + ROWS_WAVES * 2 * GROUPS * 512, means = rows + p.part * GROUPS * 16, parts = means + p.padded * GROUPS;
+    return {ring, at, at + 96, at + 192, at + 200, at + 208, squares, all_squares, board, parts, means, rows};
+  }
+};
+
+// The tiles of a workgroup, and its part of K.
+struct RowsShare {
+  u32 first, stride, rank, from;
+
+  template <u32 PARTS> DEVICE RowsShare of(const WeightRowsParams &p) {
+    u32 rank = PARTS > 1 ? rank_in_cluster() : 0;
+    return {group_id() / PARTS, groups() / PARTS, rank, rank * p.part};
+  }
+};
+
+DEVICE void store_four(u32 at, const f32 (&x)[4]) {
+  store_pack(at, Unit{bits<u32>(x[0]), bits<u32>(x[1]), bits<u32>(x[2]), bits<u32>(x[3])});
+}
+DEVICE void store_half_word(u32 at, u32 x) { asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"((u16)x) : "memory"); }
+
+// A barrier of the waves that multiply, which tells whether one of their items says so.
+DEVICE bool any_worker(bool says) {
+  u32 r;
+  asm volatile("{.reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.or.pred q, 1, %2, p; selp.u32 %0, 1, 0, q;}"
+               : "=r"(r)
+               : "r"((u32)says), "n"(ROWS_WORKERS)
+               : "memory");
+  return r;
+}
+
+// Puts eight elements of a block into a row as a lane multiplies them, and of the block the mean, as the sum of two halves, beside
+// those of the wave's other blocks. The lanes of a block call this together. Tells whether all are finite.
+DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 groups) {
+  u32 t = item_id() % 4, in_wave = block % ROWS_PARTS, group = row / 8, line = row % 8;
+  f32 sum = 0;
+  UNROLL
+  for (u32 v = 0; v < 8; v++) sum += widen_one(f16{}, x[v / 2], v % 2);
+  sum += lane_xor(sum, 1), sum += lane_xor(sum, 2);
+  // Numbers of a word come in the order 0, 4, 1, 5, 2, 6, 3, 7.
+  Unit ordered = {__nvvm_prmt(x[0], x[2], 0x5410), __nvvm_prmt(x[0], x[2], 0x7632), __nvvm_prmt(x[1], x[3], 0x5410),
+                  __nvvm_prmt(x[1], x[3], 0x7632)};
+  store_pack(m.rows + (block * groups + group) * 512 + (line * 4 + t) * 16, ordered);
+  f32 mean = sum * (1.0f / ROWS_BLOCK);
+  u32 high = bits<u16>((f16)mean), low = bits<u16>((f16)(mean - widen_one(f16{}, high, false)));
+  u32 to = m.means + ((block / ROWS_PARTS * groups + group) * 32 + line * 4) * 4;
+  if (t < 2) store_half_word(to + (in_wave / 2 + t * 2) * 4 + in_wave % 2 * 2, t ? low : high);
+  return __builtin_fabsf(sum) < __builtin_inff();
+}
+
+// Brings this workgroup's part of the rows, of what is normalised times the scale and `unit`. The squares of elements are summed in
+// workgroup memory. Tells whether all elements are finite then.
+template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, f32 unit) {
+  constexpr u32 AHEAD = 4;
+  u32 item = item_id(), wave = item / 32, lane = item % 32, row = lane / 4, t = lane % 4, blocks = p.part / ROWS_BLOCK;
+  bool stores_sum = p.sum && share.first == 0, finite = true;
+  f32 squares[GROUPS] = {};
+  u64 begin = ((u64)row * p.k + share.from + t * 8) * 2, further = (u64)p.k * 16;
+#pragma unroll 1
+  for (u32 first = wave; first < blocks; first += AHEAD * ROWS_WAVES) {
+    Unit x[AHEAD][GROUPS] = {}, added[AHEAD][GROUPS] = {}, by[AHEAD] = {};
+    UNROLL
+    for (u32 j = 0; j < AHEAD; j++) {
+      u32 block = first + j * ROWS_WAVES;
+      if (block >= blocks) continue;
+      if (p.scale) by[j] = load_unit(p.scale + (share.from + t * 8) * 2 + block * 64);
+      UNROLL
+      for (u32 g = 0; g < GROUPS; g++) {
+        if (g * 8 + row >= p.count) continue;
+        x[j][g] = load_unit(p.a + begin + g * further + block * 64);
+        if (p.skip) added[j][g] = load_unit(p.skip + begin + g * further + block * 64);
+      }
+    }
+    UNROLL
+    for (u32 j = 0; j < AHEAD; j++) {
+      u32 block = first + j * ROWS_WAVES;
+      if (block >= blocks) continue;
+      UNROLL
+      for (u32 g = 0; g < GROUPS; g++) {
+        Unit y = x[j][g];
+        if (p.skip) {
+          UNROLL
+          for (u32 w = 0; w < 4; w++) y[w] = add_two(f16{}, y[w], added[j][g][w]);
+          if (stores_sum && g * 8 + row < p.count) store_unit(p.sum + begin + g * further + block * 64, y);
+        }
+        if (p.scale)
+          UNROLL
+          for (u32 w = 0; w < 4; w++) {
+            f32 low = widen_one(f16{}, y[w], false), high = widen_one(f16{}, y[w], true);
+            squares[g] = fma_(low, low, fma_(high, high, squares[g]));
+            f32 of_low = widen_one(f16{}, by[j][w], false) * unit, of_high = widen_one(f16{}, by[j][w], true) * unit;
+            y[w] = narrow_two(f16{}, low * of_low, high * of_high);
+          }
+        finite &= put_eight(m, y, block, g * 8 + row, GROUPS);
+      }
+    }
+  }
+  UNROLL
+  for (u32 g = 0; g < GROUPS; g++) {
+    squares[g] += lane_xor(squares[g], 1), squares[g] += lane_xor(squares[g], 2);
+    if (p.scale && t == 0) store_word(m.squares + (wave * GROUPS * 8 + g * 8 + row) * 4, bits<u32>(squares[g]));
+  }
+  return finite;
+}
+
+// Brings this workgroup's part of the rows, and gives the squares to all of its cluster. Elements lie there before the factor of the
+// normalisation is known, so that they may be too large for halves: then all come again as parts of what they are.
+template <u32 GROUPS, u32 PARTS> DEVICE void bring_rows(const WeightRowsParams &p, const RowsMemory &m, RowsShare share) {
+  u32 item = item_id();
+  f32 unit = 1;
+#pragma unroll 1
+  while (any_worker(!bring_part<GROUPS>(p, m, share, unit)) && p.scale && unit > 0x1p-16f) unit *= 0x1p-8f;
+  if (item == 0) store_word(m.unit, bits<u32>(1 / unit));
+  if constexpr (PARTS > 1) cluster_wait();
+  if (p.scale && item < GROUPS * 8) {
+    f32 square = 0;
+    UNROLL
+    for (u32 w = 0; w < ROWS_WAVES; w++) square += bits<f32>(load_word(m.squares + (w * GROUPS * 8 + item) * 4));
+    u32 to = m.all_squares + (share.rank * GROUPS * 8 + item) * 4;
+    UNROLL
+    for (u32 r = 0; r < PARTS; r++) {
+      if constexpr (PARTS > 1) store_in_cluster(in_cluster(to, r), square);
+      else store_word(to, bits<u32>(square));
+    }
+  }
+}
+
+// The factors of the normalisation of a lane's two rows of eight.
+template <u32 GROUPS, u32 PARTS> DEVICE void find_factors(const WeightRowsParams &p, const RowsMemory &m, u32 group, f32 (&factors)[2]) {
+  u32 row = group * 8 + item_id() % 4 * 2;
+  UNROLL
+  for (u32 i = 0; i < 2; i++) {
+    f32 square = 0;
+    UNROLL
+    for (u32 r = 0; r < PARTS; r++) square += bits<f32>(load_word(m.all_squares + (r * GROUPS * 8 + row + i) * 4));
+    factors[i] = one_over_norm(square, p.k, p.epsilon);
+  }
+}
