@@ -14,12 +14,14 @@ import rukh
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench" / "decode" / "decode.py"
 
-# The scores' difference that roundings make. Rotations in float16 are ONNX Runtime's in other places.
+# The scores' difference that roundings make. Rotations in float16 are ONNX Runtime's in other places. Without a level of
+# accuracy the left side of products with 4 bits has 16 bits, with level 1 it is not rounded.
 CASES = {
     "--kind f32": 1e-5,
     "--kind f16": 0.02,
     "--kind f16 --tied": 0.02,
-    "--kind f32 --bits 4 --zeros": 1e-5,
+    "--kind f32 --bits 4 --zeros": 5e-4,
+    "--kind f32 --bits 4 --zeros --accuracy 1": 1e-5,
     "--kind f32 --bits 4 --accuracy 4": 0.02,
     "--kind f32 --bits 8 --block 64 --accuracy 4": 0.02,
     "--kind f16 --bits 4": 0.02,

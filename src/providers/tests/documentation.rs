@@ -60,7 +60,8 @@ const NOTES: &[(&str, &str, &str)] = &[
     (
         "com.microsoft",
         "MatMulNBits",
-        "without `weight_prepacked`; `accuracy_level` 4 lets the CPU round `A` to 8 bits, block by block",
+        "without `weight_prepacked`; the CPU rounds `A` block by block: with `accuracy_level` 4 to 8 bits, with 1 not at all, \
+         otherwise to 16 bits",
     ),
     ("com.microsoft", "MoE", "without `use_sparse_mixer`"),
     ("com.microsoft", "QAttention", "in float; without `do_rotary`, `past_present_share_buffer`"),

@@ -21,8 +21,9 @@ pub struct MatMulNBits {
     pub block: usize,
     /// 2, 4 or 8; the first number of a byte has its lowest bits.
     pub bits: usize,
-    /// Whether each block of A may be rounded to 8 bits with a scale of its own (`accuracy_level` 4).
-    pub rounds_left: bool,
+    /// To integers of how many bits each block of A may be rounded, with a scale of its own. `accuracy_level` 4 allows 8,
+    /// and 1 asks for floats: 32. The others are 16, which is finer than the floats of 16 bits that they allow.
+    pub left_bits: usize,
 }
 
 impl MatMulNBits {
@@ -46,7 +47,7 @@ impl MatMulNBits {
             let reason = format!("{block} is not allowed; allowed are powers of two from 16");
             return Err(OpError::attribute("block_size", reason));
         }
-        // How far precision may be given up: 4 is 8 bits. Up to 3, which are floats, all of it is kept.
+        // How far precision may be given up: 0 leaves it open, 1 to 3 are float, float16 and bfloat16, 4 is 8 bits.
         let level = a.int("accuracy_level", 0)?;
         if !(0..=4).contains(&level) {
             let reason = format!("{level} is not allowed; allowed are 0 to 4");
@@ -57,8 +58,13 @@ impl MatMulNBits {
             let reason = format!("{packed} is a layout for one kind of GPU; allowed is 0");
             return Err(OpError::attribute("weight_prepacked", reason));
         }
+        let left_bits = match level {
+            4 => 8,
+            1 => 32,
+            _ => 16,
+        };
         let (n, k) = (read_size(a, "N")?, read_size(a, "K")?);
-        Ok(MatMulNBits { n, k, block, bits: bits as usize, rounds_left: level == 4 })
+        Ok(MatMulNBits { n, k, block, bits: bits as usize, left_bits })
     }
 
     /// The product's shape where that of A is known; checks the other inputs.

@@ -18,8 +18,13 @@ use crate::loops::simd::{Loop, widest};
 /// Queries of a strip at most, and of a task.
 const ROWS: usize = 16;
 const QUERIES: usize = 768;
-/// Keys that a strip meets at a time.
+/// Keys that a strip meets at a time where some queries see fewer, and where positions hide none: each block of keys costs a
+/// maximum and a sum more.
 const KEYS: usize = 256;
+const MORE_KEYS: usize = 768;
+/// How much further apart than a block's keys the rows of scores are: with a power of two all would be in the same lines of the
+/// first cache.
+const APART: usize = 16;
 /// Queries from which on packing keys and values pays off.
 const FEWEST: usize = 4;
 
@@ -76,13 +81,17 @@ impl<T: Store> Task<'_, T> {
         let first = visible.start / COLUMNS * COLUMNS;
         let keys = visible.end.saturating_sub(first);
         let (depth, panels) = (p.size.div_ceil(2), keys.div_ceil(COLUMNS));
+        let (step, stride) = match keys > KEYS && p.mask.is_of_all(self.batch, rows.clone(), p.keys) {
+            true => (MORE_KEYS, MORE_KEYS + APART),
+            false => (KEYS, KEYS),
+        };
         let (pairs, width) = (panels * COLUMNS / 2, p.v_size.next_multiple_of(COLUMNS));
         let lengths = [
             ROWS * depth,
             panels * COLUMNS * depth,
             width * pairs,
-            ROWS * KEYS,
-            ROWS * KEYS / 2,
+            ROWS * stride,
+            ROWS * stride / 2,
             ROWS * width,
         ];
         with_scratch(lengths, |[q, k, v, scores, weights, o]: [&mut [u32]; 6]| {
@@ -97,8 +106,8 @@ impl<T: Store> Task<'_, T> {
                 load_queries(queries, depth, q);
                 let mut running = self.begin();
                 o.fill(0.0);
-                for block in (0..keys).step_by(KEYS) {
-                    let n = KEYS.min(keys - block);
+                for block in (0..keys).step_by(step) {
+                    let n = step.min(keys - block);
                     let range = first + block..first + block + n;
                     if p.mask.skips([self.batch, self.head], row..row + count, range, p.keys) {
                         continue;
@@ -110,13 +119,13 @@ impl<T: Store> Task<'_, T> {
                     };
                     let panels = k[block * depth..].chunks_exact(COLUMNS * depth);
                     for (i, panel) in panels.enumerate().take(n.div_ceil(COLUMNS)) {
-                        let out = &mut scores[..count * KEYS];
-                        let place = (count, KEYS, i * COLUMNS);
+                        let out = &mut scores[..count * stride];
+                        let place = (count, stride, i * COLUMNS);
                         panel_product(&mut tiles, out, place, (q, depth), panel, &[], false);
                     }
                     for (r, (max, sum)) in running.iter_mut().enumerate().take(count) {
                         tiles.keep_awake();
-                        let scores = &mut scores[r * KEYS..][..n];
+                        let scores = &mut scores[r * stride..][..n];
                         // Hiding may come before scaling by a positive number, what is added may not.
                         let last = p.softcap == 0.0 && p.scale > 0.0 && p.mask.hides_only();
                         let scale = if last { p.scale } else { 1.0 };
@@ -129,7 +138,7 @@ impl<T: Store> Task<'_, T> {
                             scores.iter_mut().for_each(|x| *x *= p.softcap);
                         }
                         p.mask.add(self.batch, self.head, row + r, first + block, scores);
-                        let weights = &mut weights[r * KEYS / 2..][..KEYS / 2];
+                        let weights = &mut weights[r * stride / 2..][..stride / 2];
                         weights[n.div_ceil(2)..pairs_here].fill(0);
                         // SAFETY: `attention` asked the processor.
                         let new = unsafe { largest(scores, scale, *max) };
@@ -147,7 +156,7 @@ impl<T: Store> Task<'_, T> {
                             &mut tiles,
                             out,
                             (count, width, i * COLUMNS),
-                            (weights, KEYS / 2),
+                            (weights, stride / 2),
                             panel,
                             &[],
                             true,
@@ -308,6 +317,8 @@ mod tests {
             ([1, 1, 30, 30, 33, 35], &[("is_causal", 1.0)]),
             ([2, 1, 500, 500, 6, 40], &[("is_causal", 1.0)]),
             ([2, 2, 17, 600, 16, 70], &[("softcap", 3.0)]),
+            ([1, 1, 13, 1601, 8, 40], &[]),
+            ([1, 1, 900, 900, 8, 8], &[("is_causal", 1.0)]),
             ([1, 1, 4, 1, 1, 1], &[]),
         ];
         for &([heads, kv_heads, queries, keys, size, v_size], attributes) in cases {

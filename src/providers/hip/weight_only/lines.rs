@@ -136,7 +136,7 @@ mod tests {
             (8, 2048, 4, other, Some(("weight_gemv_f16_4", 4))),
             (17, 4096, 4, Unit::HOPPER, None),
         ] {
-            let op = MatMulNBits { n: 4096, k, block: 32.max(128 / bits), bits, rounds_left: false };
+            let op = MatMulNBits { n: 4096, k, block: 32.max(128 / bits), bits, left_bits: 16 };
             let form = form(&op, ElementType::F16, m, |_| false, unit);
             let chosen =
                 form.map(|form| (form.family, form.rows([m, k], false, ElementType::F16, unit).unwrap()));

@@ -1,9 +1,10 @@
 //! Products of some rows of bytes with a panel, by dot products of bytes. A few are bound by reading the panel.
 
-use super::left::ByteRows;
+use super::kind::Kind;
+use super::left::Rounded;
+use super::vectors::Vectors;
 #[cfg(target_arch = "x86_64")]
 use super::vectors::{Avx2, Avx512Vnni, AvxVnni};
-use super::vectors::{Kind, Vectors};
 use super::{Panel, ROWS, Row};
 
 /// How far ahead of what is multiplied the panel is fetched, in words.
@@ -12,7 +13,7 @@ const AHEAD: usize = 1024;
 
 /// The dot products of the panel's rows with the first `M` rows of A. `kind` is one that this machine has, and not
 /// `Missing`.
-pub(super) fn products<const M: usize>(kind: Kind, panel: Panel<'_>, a: ByteRows<'_>) -> [Row<f32>; M] {
+pub(super) fn products<const M: usize>(kind: Kind, panel: Panel<'_>, a: Rounded<'_, i8>) -> [Row<f32>; M] {
     match panel.op.bits {
         2 => with_bits::<M, 2>(kind, panel, a),
         4 => with_bits::<M, 4>(kind, panel, a),
@@ -24,20 +25,20 @@ pub(super) fn products<const M: usize>(kind: Kind, panel: Panel<'_>, a: ByteRows
 fn with_bits<const M: usize, const BITS: usize>(
     kind: Kind,
     panel: Panel<'_>,
-    a: ByteRows<'_>,
+    a: Rounded<'_, i8>,
 ) -> [Row<f32>; M] {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-    fn avx512_vnni<const M: usize, const BITS: usize>(panel: Panel<'_>, a: ByteRows<'_>) -> [Row<f32>; M] {
+    fn avx512_vnni<const M: usize, const BITS: usize>(panel: Panel<'_>, a: Rounded<'_, i8>) -> [Row<f32>; M] {
         // SAFETY: this function is compiled for the instructions.
         unsafe { sums::<Avx512Vnni, M, BITS>(panel, a) }
     }
     #[target_feature(enable = "avx,avx2,fma,f16c,avxvnni")]
-    fn avx_vnni<const M: usize, const BITS: usize>(panel: Panel<'_>, a: ByteRows<'_>) -> [Row<f32>; M] {
+    fn avx_vnni<const M: usize, const BITS: usize>(panel: Panel<'_>, a: Rounded<'_, i8>) -> [Row<f32>; M] {
         // SAFETY: as above.
         unsafe { sums::<AvxVnni, M, BITS>(panel, a) }
     }
     #[target_feature(enable = "avx,avx2,fma,f16c")]
-    fn avx2<const M: usize, const BITS: usize>(panel: Panel<'_>, a: ByteRows<'_>) -> [Row<f32>; M] {
+    fn avx2<const M: usize, const BITS: usize>(panel: Panel<'_>, a: Rounded<'_, i8>) -> [Row<f32>; M] {
         // SAFETY: as above.
         unsafe { sums::<Avx2, M, BITS>(panel, a) }
     }
@@ -53,7 +54,7 @@ fn with_bits<const M: usize, const BITS: usize>(
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn with_bits<const M: usize, const BITS: usize>(_: Kind, _: Panel<'_>, _: ByteRows<'_>) -> [Row<f32>; M] {
+fn with_bits<const M: usize, const BITS: usize>(_: Kind, _: Panel<'_>, _: Rounded<'_, i8>) -> [Row<f32>; M] {
     unreachable!("products of bytes on a processor without them")
 }
 
@@ -63,7 +64,7 @@ fn with_bits<const M: usize, const BITS: usize>(_: Kind, _: Panel<'_>, _: ByteRo
 #[inline(always)]
 unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(
     panel: Panel<'_>,
-    a: ByteRows<'_>,
+    a: Rounded<'_, i8>,
 ) -> [Row<f32>; M] {
     let (block, blocks) = (panel.op.block, panel.op.blocks());
     // Whether numbers were taken less by some.
@@ -76,7 +77,7 @@ unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(
             && panel.scales.len().max(panel.halves.len()) >= blocks * ROWS
             && zeros.len() >= (blocks - 1) * step + ROWS
             && a.size == blocks * block
-            && a.bytes.len() >= M * a.size
+            && a.integers.len() >= M * a.size
             && a.blocks == blocks
             && a.scales.len().min(a.sums.len()) >= M * blocks,
         "operands have their extent"
@@ -87,7 +88,7 @@ unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(
         // All sixteen rows are two vectors where these have eight lanes.
         let mut totals = [[V::splat(0.0); 2]; M];
         let mut words = panel.words.as_ptr();
-        let mut bytes = a.bytes.as_ptr();
+        let mut bytes = a.integers.as_ptr();
         for at in 0..blocks {
             let mut sums = [[[V::zero(); 2]; 2]; M];
             for i in 0..words_of_block {

@@ -10,7 +10,9 @@
 
 mod bytes;
 mod floats;
+mod kind;
 mod left;
+mod pairs;
 mod product;
 mod scales;
 #[cfg(test)]

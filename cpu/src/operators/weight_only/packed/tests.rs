@@ -1,5 +1,5 @@
-use super::product::{floats_memory, with_kind};
-use super::vectors::Kind;
+use super::kind::Kind;
+use super::product::{Way, by_way, floats_memory};
 use super::*;
 use crate::kernel::KernelContext;
 use crate::tensor::Buffer;
@@ -32,7 +32,7 @@ struct Case {
 
 impl Case {
     fn new((bits, block): (usize, usize), (m, n, k): (usize, usize, usize), seed: u64) -> Self {
-        let op = MatMulNBits { n, k, block, bits, rounds_left: true };
+        let op = MatMulNBits { n, k, block, bits, left_bits: 8 };
         let (blocks, mut random) = (n * op.blocks(), Random(seed));
         Case {
             op,
@@ -59,18 +59,18 @@ impl Case {
         NBits { op: self.op, data: &self.data, scales: &self.scales, zeros, groups: None }
     }
 
-    fn packed(&self, kind: Kind, packed: &Packed<f32>, pool: &Pool) -> Vec<f32> {
+    fn packed(&self, way: Way, packed: &Packed<f32>, pool: &Pool) -> Vec<f32> {
         let mut y = vec![f32::NAN; self.m * self.op.n];
         let scratch = Buffer::zeroed(scratch(&self.op, self.m).max(floats_memory(&self.op, self.m))).unwrap();
         let cx = KernelContext::new(pool, None);
         // SAFETY: the buffer is this call's own, aligned and of this length.
         let cx = unsafe { cx.prepared(None, scratch.as_ptr(), scratch.len()) };
-        with_kind(&cx, kind, self.m, &self.a, packed, Some(&self.bias), &mut y);
+        by_way(&cx, way, self.m, &self.a, packed, Some(&self.bias), &mut y);
         y
     }
 
-    /// By the operator's definition, in `f64`; `rounded`: with each block of A rounded to bytes.
-    fn by_definition(&self, weights: &NBits<'_, f32>, rounded: bool) -> Vec<f64> {
+    /// By the operator's definition, in `f64`, with each block of A rounded to integers up to `most`, if any.
+    fn by_definition(&self, weights: &NBits<'_, f32>, most: Option<f32>) -> Vec<f64> {
         let &Case { op, m, .. } = self;
         let bytes = op.blocks() * op.block * op.bits / 8;
         let mut y = vec![0.0; m * op.n];
@@ -79,9 +79,10 @@ impl Case {
             let a: Vec<f64> = a
                 .chunks(op.block)
                 .flat_map(|block| {
-                    let step = f64::from(largest(block) / 127.0);
-                    block.iter().map(move |&x| {
-                        if rounded { (f64::from(x) / step).round() * step } else { f64::from(x) }
+                    let step = most.map(|most| f64::from(largest(block) / most));
+                    block.iter().map(move |&x| match step {
+                        Some(step) => (f64::from(x) / step).round() * step,
+                        None => f64::from(x),
                     })
                 })
                 .collect();
@@ -106,6 +107,13 @@ fn error(y: &[f32], want: &[f64]) -> f64 {
     (squares(&|i| f64::from(y[i]) - want[i]) / squares(&|i| want[i])).sqrt()
 }
 
+/// All that this machine has.
+fn ways() -> Vec<Way> {
+    let kinds = Kind::all().into_iter().filter(|kind| *kind != Kind::Missing);
+    let integers = kinds.flat_map(|kind| [Way::Bytes(kind), Way::Pairs(kind)]);
+    std::iter::once(Way::Floats).chain(integers).collect()
+}
+
 const SIZES: [(usize, usize, usize); 5] =
     [(1, 1, 16), (1, 33, 100), (2, 16, 256), (7, 40, 300), (16, 17, 31)];
 
@@ -121,14 +129,22 @@ fn every_form_with_every_instruction_set() {
                     let packed = Packed::new(&weights, (&pool).into());
                     assert_eq!(matches!(packed.scales, Scales::Halves(_)), i % 2 == 0);
                     let told = format!("{bits} bits, blocks of {block}, {size:?}, zero points {zeros}");
-                    let floats = case.packed(Kind::Missing, &packed, &pool);
-                    let distance = error(&floats, &case.by_definition(&weights, false));
-                    assert!(distance < 2e-5, "{told}: {distance}");
-                    let rounded = case.by_definition(&weights, true);
-                    for kind in Kind::all().into_iter().filter(|kind| *kind != Kind::Missing) {
-                        let distance = error(&case.packed(kind, &packed, &pool), &rounded);
-                        // A number half way between two bytes may be rounded to either.
-                        assert!(distance < 2e-3, "{told}, {kind:?}: {distance}");
+                    let exact = case.by_definition(&weights, None);
+                    let rounded = [127.0, 32767.0].map(|most| case.by_definition(&weights, Some(most)));
+                    for way in ways() {
+                        // A number half way between two integers may be rounded to either.
+                        let (want, most) = match way {
+                            Way::Floats => (&exact, 2e-5),
+                            Way::Bytes(_) => (&rounded[0], 2e-3),
+                            Way::Pairs(_) => (&rounded[1], 2e-5),
+                        };
+                        let distance = error(&case.packed(way, &packed, &pool), want);
+                        assert!(distance < most, "{told}, {way:?}: {distance}");
+                        // Integers of 16 bits are near what was not rounded, also where terms cancel each other.
+                        if matches!(way, Way::Pairs(_)) {
+                            let distance = error(&case.packed(way, &packed, &pool), &exact);
+                            assert!(distance < 1e-3, "{told}, {way:?}: {distance}");
+                        }
                     }
                 }
             }
@@ -138,36 +154,42 @@ fn every_form_with_every_instruction_set() {
 
 /// In blocks of rows, with rests.
 #[test]
-fn many_rows_of_bytes() {
+fn many_rows() {
     let pool = Pool::new(3);
     for (i, m) in [17, 255, 259, 514].into_iter().enumerate() {
         for bits in [2, 4, 8] {
             let case = Case::new((bits, 32), (m, 35, 100), (10 * bits + i) as u64);
             let weights = case.weights(1);
-            let (packed, want) = (Packed::new(&weights, (&pool).into()), case.by_definition(&weights, true));
-            for kind in Kind::all().into_iter().filter(|kind| *kind != Kind::Missing) {
-                let distance = error(&case.packed(kind, &packed, &pool), &want);
-                assert!(distance < 2e-3, "{m} rows, {bits} bits, {kind:?}: {distance}");
+            let packed = Packed::new(&weights, (&pool).into());
+            let [bytes, pairs] = [127.0, 32767.0].map(|most| case.by_definition(&weights, Some(most)));
+            for way in ways() {
+                let (want, most) = match way {
+                    Way::Bytes(_) => (&bytes, 2e-3),
+                    _ => (&pairs, 2e-5),
+                };
+                let distance = error(&case.packed(way, &packed, &pool), want);
+                assert!(distance < most, "{m} rows, {bits} bits, {way:?}: {distance}");
             }
         }
     }
 }
 
-/// Where sums of products of bytes would not fit 16 bits.
+/// Where sums of products of bytes would not fit 16 bits, and sums of a block hardly fit 32.
 #[test]
-fn the_largest_bytes_do_not_saturate() {
+fn the_largest_integers_do_not_saturate() {
     let pool = Pool::new(1);
     for bits in [2, 4, 8] {
-        let mut case = Case::new((bits, 32), (1, 3, 64), 1);
+        let mut case = Case::new((bits, 256), (1, 3, 512), 1);
+        assert!(pairs::fit(&case.op));
         case.data.fill(0xff);
         for sign in [1.0, -1.0] {
             case.a.fill(sign);
             let weights = case.weights(1);
             let packed = Packed::new(&weights, (&pool).into());
-            let want = case.by_definition(&weights, false);
-            for kind in Kind::all() {
-                let distance = error(&case.packed(kind, &packed, &pool), &want);
-                assert!(distance < 1e-6, "{bits} bits, {kind:?}: {distance}");
+            let want = case.by_definition(&weights, None);
+            for way in ways() {
+                let distance = error(&case.packed(way, &packed, &pool), &want);
+                assert!(distance < 1e-6, "{bits} bits, {way:?}: {distance}");
             }
         }
     }
@@ -182,12 +204,12 @@ fn rows_of_zeros_and_of_no_numbers() {
     case.a[130] = f32::NAN;
     case.a[200] = f32::INFINITY;
     let packed = Packed::new(&case.weights(0), (&pool).into());
-    for kind in Kind::all() {
-        let y = case.packed(kind, &packed, &pool);
+    for way in ways() {
+        let y = case.packed(way, &packed, &pool);
         let bias = &case.bias[..];
-        assert_eq!(&y[..20], bias, "{kind:?}");
-        assert!(y[20..40].iter().zip(bias).all(|(y, x)| (y - x).abs() < 1e-30), "{kind:?}");
-        assert!(y[40..].iter().all(|y| !y.is_finite()), "{kind:?}: {:?}", &y[40..]);
+        assert_eq!(&y[..20], bias, "{way:?}");
+        assert!(y[20..40].iter().zip(bias).all(|(y, x)| (y - x).abs() < 1e-30), "{way:?}");
+        assert!(y[40..].iter().all(|y| !y.is_finite()), "{way:?}: {:?}", &y[40..]);
     }
 }
 

@@ -1,62 +1,12 @@
-//! Vectors of dot products of bytes, with the instructions that processors have for them.
+//! Vectors of dot products of integers, with the instructions that processors have for them.
 //!
 //! A lane of 32 bits has four bytes: numbers of the weight, unsigned and of up to 8 bits, and signed bytes of A from −127
-//! to 127.
+//! to 127. Or it has a pair of 16 bits of each.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-#[cfg(target_arch = "x86_64")]
-use crate::isa::{Level, has_avx2, has_beyond_avx512, limit};
 use crate::tensor::f16;
-
-/// Which vectors this machine has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    #[cfg(target_arch = "x86_64")]
-    Avx512Vnni,
-    #[cfg(target_arch = "x86_64")]
-    AvxVnni,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// None of them.
-    Missing,
-}
-
-impl Kind {
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn of_machine() -> Self {
-        if has_beyond_avx512!("avx512vnni") {
-            Kind::Avx512Vnni
-        } else if limit() == Level::Native && has_avx2() && is_x86_feature_detected!("avxvnni") {
-            Kind::AvxVnni
-        } else if has_avx2() {
-            Kind::Avx2
-        } else {
-            Kind::Missing
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn of_machine() -> Self {
-        Kind::Missing
-    }
-
-    /// All that this machine has, whatever `of_machine` prefers.
-    #[cfg(test)]
-    pub(super) fn all() -> Vec<Self> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let narrow = has_avx2() && limit() == Level::Native && is_x86_feature_detected!("avxvnni");
-            [(has_avx2(), Kind::Avx2), (narrow, Kind::AvxVnni), (true, Kind::of_machine())]
-                .into_iter()
-                .filter_map(|(there, kind)| there.then_some(kind))
-                .collect()
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        vec![Kind::Missing]
-    }
-}
 
 /// The operations. `BITS` is the size of the weight's numbers; 8 bits are taken less `OFFSET`.
 ///
@@ -80,6 +30,10 @@ pub(super) trait Vectors: Copy {
     unsafe fn four(from: *const i8) -> Self::Ints;
     /// `sum + a · b` of the four bytes of each lane.
     unsafe fn dot<const BITS: usize>(sum: Self::Ints, weight: Self::Ints, a: Self::Ints) -> Self::Ints;
+    /// Pair `p` of words: the fields of `BITS` bits that begin at `p · BITS` in each half of a word.
+    unsafe fn pair<const BITS: usize>(words: Self::Ints, p: usize) -> Self::Ints;
+    /// `sum + a · b` of the pair of each lane, the same one of A in all.
+    unsafe fn dot_pair(sum: Self::Ints, weight: Self::Ints, a: *const i16) -> Self::Ints;
     unsafe fn add(a: Self::Ints, b: Self::Ints) -> Self::Ints;
     unsafe fn to_floats(ints: Self::Ints) -> Self::Floats;
     unsafe fn load_floats(from: *const f32) -> Self::Floats;
@@ -156,6 +110,30 @@ impl Vectors for Avx512Vnni {
     }
 
     #[inline(always)]
+    unsafe fn pair<const BITS: usize>(words: __m512i, p: usize) -> __m512i {
+        // SAFETY: see above.
+        unsafe {
+            let shifted = match p * BITS {
+                0 => words,
+                2 => _mm512_srli_epi16::<2>(words),
+                4 => _mm512_srli_epi16::<4>(words),
+                6 => _mm512_srli_epi16::<6>(words),
+                8 => _mm512_srli_epi16::<8>(words),
+                10 => _mm512_srli_epi16::<10>(words),
+                12 => _mm512_srli_epi16::<12>(words),
+                _ => _mm512_srli_epi16::<14>(words),
+            };
+            _mm512_and_si512(shifted, _mm512_set1_epi16((1 << BITS) - 1))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn dot_pair(sum: __m512i, weight: __m512i, a: *const i16) -> __m512i {
+        // SAFETY: see above.
+        unsafe { add_products_of_pairs(sum, weight, a) }
+    }
+
+    #[inline(always)]
     unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_add_epi32(a, b) }
@@ -216,10 +194,32 @@ impl Vectors for Avx512Vnni {
     }
 }
 
-/// The vectors of eight lanes differ in their dot product alone.
+/// `vpdpwssd` with a pair from memory. The compiler makes three instructions of it where the intrinsic function is used, as
+/// additions then wait for one another for a shorter time; the processor computes half as many products so.
+///
+/// # Safety
+/// The processor has the instruction, and a pair lies at `a`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+#[inline]
+unsafe fn add_products_of_pairs(mut sum: __m512i, weight: __m512i, a: *const i16) -> __m512i {
+    // SAFETY: the caller's promise; only the pair is read.
+    unsafe {
+        std::arch::asm!(
+            "vpdpwssd {sum}, {weight}, dword ptr [{a}]{{1to16}}",
+            sum = inout(zmm_reg) sum,
+            weight = in(zmm_reg) weight,
+            a = in(reg) a,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    sum
+}
+
+/// The vectors of eight lanes differ in their dot products alone.
 #[cfg(target_arch = "x86_64")]
 macro_rules! eight_lanes {
-    ($vectors:ident, $offset:literal, $dot:item) => {
+    ($vectors:ident, $offset:literal, $dot:item, $dot_pair:item) => {
         impl Vectors for $vectors {
             type Ints = __m256i;
             type Floats = __m256;
@@ -264,6 +264,27 @@ macro_rules! eight_lanes {
 
             #[inline(always)]
             $dot
+
+            #[inline(always)]
+            unsafe fn pair<const BITS: usize>(words: __m256i, p: usize) -> __m256i {
+                // SAFETY: see above.
+                unsafe {
+                    let shifted = match p * BITS {
+                        0 => words,
+                        2 => _mm256_srli_epi16::<2>(words),
+                        4 => _mm256_srli_epi16::<4>(words),
+                        6 => _mm256_srli_epi16::<6>(words),
+                        8 => _mm256_srli_epi16::<8>(words),
+                        10 => _mm256_srli_epi16::<10>(words),
+                        12 => _mm256_srli_epi16::<12>(words),
+                        _ => _mm256_srli_epi16::<14>(words),
+                    };
+                    _mm256_and_si256(shifted, _mm256_set1_epi16((1 << BITS) - 1))
+                }
+            }
+
+            #[inline(always)]
+            $dot_pair
 
             #[inline(always)]
             unsafe fn add(a: __m256i, b: __m256i) -> __m256i {
@@ -335,6 +356,10 @@ eight_lanes!(
     unsafe fn dot<const BITS: usize>(sum: __m256i, weight: __m256i, a: __m256i) -> __m256i {
         // SAFETY: see above.
         unsafe { _mm256_dpbusd_avx_epi32(sum, weight, a) }
+    },
+    unsafe fn dot_pair(sum: __m256i, weight: __m256i, a: *const i16) -> __m256i {
+        // SAFETY: see above.
+        unsafe { _mm256_dpwssd_avx_epi32(sum, weight, Self::four(a.cast())) }
     }
 );
 
@@ -352,5 +377,9 @@ eight_lanes!(
             };
             _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
         }
+    },
+    unsafe fn dot_pair(sum: __m256i, weight: __m256i, a: *const i16) -> __m256i {
+        // SAFETY: see above.
+        unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(weight, Self::four(a.cast()))) }
     }
 );
