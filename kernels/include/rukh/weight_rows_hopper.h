@@ -156,7 +156,7 @@ template <u32 GROUPS> DEVICE void multiply_tiles(const WeightRowsParams &p, cons
       for (u32 g = 0; g < GROUPS; g++) {
         f32 x[4];
         UNROLL
-        for (u32 i = 0; i < 4; i++) x[i] = fma_(sums.products[h][g][i], 0x1p24f, -256 * sums.means[h][g][i]);
+        for (u32 i = 0; i < 4; i++) x[i] = fma_(sums.products[h][g][i], 0x1p24f, -256 / MEANS_TIMES * sums.means[h][g][i]);
         store_four(to + (h * GROUPS + g) * 512, x);
       }
     wave_barrier();
@@ -190,13 +190,17 @@ DEVICE void finish_tile(const WeightRowsParams &p, u32 tile, u32 group, const f3
 template <u32 GROUPS, u32 PARTS> DEVICE void finish_tiles(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, u32 group) {
   u32 lane = item_id() % 32, phase = 0, count = 0;
   wait_for_kernels_before();
-  f32 factors[2] = {1, 1};
+  f32 factors[2] = {1, 1}, by[2] = {1, 1};
   if constexpr (PARTS > 1) cluster_wait();
 #pragma unroll 1
   for (u32 tile = share.first; tile < p.tiles; tile += share.stride, count++) {
     wait_phase(m.board_full, phase);
     phase ^= 1;
-    f32 all[2][4] = {}, by = bits<f32>(load_word(m.unit));
+    // The first sums come after the units.
+    if (count == 0)
+      UNROLL
+      for (u32 i = 0; i < 2; i++) by[i] = 1 / bits<f32>(load_word(m.units + (group * 8 + lane % 4 * 2 + i) * 4));
+    f32 all[2][4] = {};
     u32 from = m.board + group * 512 + lane * 16;
     UNROLL
     for (u32 h = 0; h < 2; h++)
@@ -209,7 +213,7 @@ template <u32 GROUPS, u32 PARTS> DEVICE void finish_tiles(const WeightRowsParams
     wave_barrier();
     if (lane == 0) arrive(m.board_empty);
     UNROLL
-    for (u32 i = 0; i < 8; i++) all[i / 4][i % 4] *= by;
+    for (u32 i = 0; i < 8; i++) all[i / 4][i % 4] *= by[i % 2];
     if constexpr (PARTS == 1) {
       // The first sums come after the squares.
       if (p.scale && count == 0) find_factors<GROUPS, PARTS>(p, m, group, factors);
@@ -253,6 +257,7 @@ template <u32 GROUPS, u32 PARTS> DEVICE void weight_rows(const WeightRowsParams 
     phases_begin(m.board_full, ROWS_WAVES), phases_begin(m.board_empty, GROUPS);
     publish_barriers();
   }
+  if (item < GROUPS * 8) store_word(m.units + item * 4, bits<u32>(1.0f));
   barrier();
   if constexpr (PARTS > 1) cluster_arrive();
   if (wave < ROWS_WAVES) {

@@ -20,24 +20,31 @@ struct WeightRowsParams {
 };
 static_assert(sizeof(WeightRowsParams) == 384, "the mirror in providers/hip/weight_only/rows.rs");
 
-// Waves that multiply, the blocks that each has of a slot's lines, lines of a tile, numbers of a slot's lines.
+// Waves that multiply, the blocks that each has of a slot's lines, numbers of a block and of a slot's lines.
 constexpr u32 ROWS_WAVES = 8, ROWS_PARTS = 4, ROWS_BLOCK = 32, ROWS_NUMBERS = ROWS_WAVES * ROWS_PARTS * ROWS_BLOCK;
 // Bytes of a box of 16 lines of 512 numbers, of a line's scales and those of 16 lines, of a slot.
 constexpr u32 ROWS_BOX = 16 * 256, ROWS_SCALE_LINE = ROWS_NUMBERS / ROWS_BLOCK * 2, ROWS_SCALES = 16 * ROWS_SCALE_LINE;
 constexpr u32 ROWS_SLOT = 4 * ROWS_BOX + 2 * ROWS_SCALES;
 static_assert(ROWS_SLOT == 18432, "SLOT in providers/hip/weight_only/rows.rs");
 constexpr u32 ROWS_WORKERS = ROWS_WAVES * 32;
+// Slots of a ring at most, of whose barriers there is room; bytes of all barriers and units.
+constexpr u32 ROWS_SLOTS = 8, ROWS_SMALL = 256;
+static_assert(ROWS_SLOTS == 8 && ROWS_SMALL == 256, "MOST_SLOTS and SMALL in providers/hip/weight_only/rows.rs");
+// What means are multiplied with, so that those of small elements keep their bits as halves.
+constexpr f32 MEANS_TIMES = 1024;
+// The least unit of a row: with it the largest element times the largest scale has room.
+constexpr f32 LEAST_UNIT = 0x1p-32f;
 
 // Where things are in workgroup memory.
 struct RowsMemory {
-  u32 ring, full, empty, board_full, board_empty, unit, squares, all_squares, board, parts, means, rows;
+  u32 ring, full, empty, board_full, board_empty, units, squares, all_squares, board, parts, means, rows;
 
   template <u32 GROUPS, u32 PARTS> DEVICE RowsMemory of(const WeightRowsParams &p) {
     extern SHARED u8 rows_memory[];
-    u32 ring = (shared_address(rows_memory) + 1023) / 1024 * 1024, at = ring + p.slots * ROWS_SLOT, squares = at + 256;
+    u32 ring = (shared_address(rows_memory) + 1023) / 1024 * 1024, at = ring + p.slots * ROWS_SLOT, squares = at + ROWS_SMALL;
     u32 all_squares = squares + ROWS_WAVES * GROUPS * 32, board = all_squares + PARTS * GROUPS * 32;
     u32 rows = board + ROWS_WAVES * 2 * GROUPS * 512, means = rows + p.part * GROUPS * 16, parts = means + p.padded * GROUPS;
-    return {ring, at, at + 96, at + 192, at + 200, at + 208, squares, all_squares, board, parts, means, rows};
+    return {ring, at, at + ROWS_SLOTS * 8, at + 128, at + 136, at + 192, squares, all_squares, board, parts, means, rows};
   }
 };
 
@@ -66,8 +73,8 @@ DEVICE bool any_worker(bool says) {
   return r;
 }
 
-// Puts eight elements of a block into a row as a lane multiplies them, and of the block the mean, as the sum of two halves, beside
-// those of the wave's other blocks. The lanes of a block call this together. Tells whether all are finite.
+// Puts eight elements of a block into a row as a lane multiplies them, and of the block the mean times MEANS_TIMES, as the sum of two
+// halves, beside those of the wave's other blocks. The lanes of a block call this together. Tells whether the mean is finite so.
 DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 groups) {
   u32 t = item_id() % 4, in_wave = block % ROWS_PARTS, group = row / 8, line = row % 8;
   f32 sum = 0;
@@ -78,20 +85,23 @@ DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 group
   Unit ordered = {__nvvm_prmt(x[0], x[2], 0x5410), __nvvm_prmt(x[0], x[2], 0x7632), __nvvm_prmt(x[1], x[3], 0x5410),
                   __nvvm_prmt(x[1], x[3], 0x7632)};
   store_pack(m.rows + (block * groups + group) * 512 + (line * 4 + t) * 16, ordered);
-  f32 mean = sum * (1.0f / ROWS_BLOCK);
+  f32 mean = sum * (MEANS_TIMES / ROWS_BLOCK);
   u32 high = bits<u16>((f16)mean), low = bits<u16>((f16)(mean - widen_one(f16{}, high, false)));
   u32 to = m.means + ((block / ROWS_PARTS * groups + group) * 32 + line * 4) * 4;
   if (t < 2) store_half_word(to + (in_wave / 2 + t * 2) * 4 + in_wave % 2 * 2, t ? low : high);
-  return __builtin_fabsf(sum) < __builtin_inff();
+  return __builtin_fabsf(mean) <= 65504;
 }
 
-// Brings this workgroup's part of the rows, of what is normalised times the scale and `unit`. The squares of elements are summed in
-// workgroup memory. Tells whether all elements are finite then.
-template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, f32 unit) {
+// Brings this workgroup's part of the rows, times the scale of what is normalised and `units`, of the rows that this work item brings. The
+// squares of elements are summed in workgroup memory. Tells whether halves have room for all; who sees a row that they have not makes
+// the row's unit smaller there.
+template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, const f32 (&units)[GROUPS]) {
   constexpr u32 AHEAD = 4;
   u32 item = item_id(), wave = item / 32, lane = item % 32, row = lane / 4, t = lane % 4, blocks = p.part / ROWS_BLOCK;
-  bool stores_sum = p.sum && share.first == 0, finite = true;
+  bool stores_sum = p.sum && share.first == 0, fit[GROUPS], all_fit = true;
   f32 squares[GROUPS] = {};
+  UNROLL
+  for (u32 g = 0; g < GROUPS; g++) fit[g] = true;
   u64 begin = ((u64)row * p.k + share.from + t * 8) * 2, further = (u64)p.k * 16;
 #pragma unroll 1
   for (u32 first = wave; first < blocks; first += AHEAD * ROWS_WAVES) {
@@ -125,10 +135,14 @@ template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const Ro
           for (u32 w = 0; w < 4; w++) {
             f32 low = widen_one(f16{}, y[w], false), high = widen_one(f16{}, y[w], true);
             squares[g] = fma_(low, low, fma_(high, high, squares[g]));
-            f32 of_low = widen_one(f16{}, by[j][w], false) * unit, of_high = widen_one(f16{}, by[j][w], true) * unit;
+            f32 of_low = widen_one(f16{}, by[j][w], false) * units[g], of_high = widen_one(f16{}, by[j][w], true) * units[g];
             y[w] = narrow_two(f16{}, low * of_low, high * of_high);
           }
-        finite &= put_eight(m, y, block, g * 8 + row, GROUPS);
+        else if (units[g] != 1)
+          UNROLL
+          for (u32 w = 0; w < 4; w++)
+            y[w] = narrow_two(f16{}, widen_one(f16{}, y[w], false) * units[g], widen_one(f16{}, y[w], true) * units[g]);
+        fit[g] &= put_eight(m, y, block, g * 8 + row, GROUPS);
       }
     }
   }
@@ -136,18 +150,27 @@ template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const Ro
   for (u32 g = 0; g < GROUPS; g++) {
     squares[g] += lane_xor(squares[g], 1), squares[g] += lane_xor(squares[g], 2);
     if (p.scale && t == 0) store_word(m.squares + (wave * GROUPS * 8 + g * 8 + row) * 4, bits<u32>(squares[g]));
+    // What is no number stays so.
+    if (fit[g] || units[g] <= LEAST_UNIT) continue;
+    store_word(m.units + (g * 8 + row) * 4, bits<u32>(units[g] * 0x1p-8f)), all_fit = false;
   }
-  return finite;
+  return all_fit;
 }
 
 // Brings this workgroup's part of the rows, and gives the squares to all of its cluster. Elements lie there before the factor of the
-// normalisation is known, so that they may be too large for halves: then all come again as parts of what they are.
+// normalisation is known, so that they may be too large for halves: then they come again, of such rows as parts of what they are.
 template <u32 GROUPS, u32 PARTS> DEVICE void bring_rows(const WeightRowsParams &p, const RowsMemory &m, RowsShare share) {
   u32 item = item_id();
-  f32 unit = 1;
+  f32 units[GROUPS];
+  UNROLL
+  for (u32 g = 0; g < GROUPS; g++) units[g] = 1;
 #pragma unroll 1
-  while (any_worker(!bring_part<GROUPS>(p, m, share, unit)) && p.scale && unit > 0x1p-16f) unit *= 0x1p-8f;
-  if (item == 0) store_word(m.unit, bits<u32>(1 / unit));
+  while (any_worker(!bring_part<GROUPS>(p, m, share, units))) {
+    UNROLL
+    for (u32 g = 0; g < GROUPS; g++) units[g] = bits<f32>(load_word(m.units + (g * 8 + item % 32 / 4) * 4));
+    // Before one of them becomes smaller again.
+    any_worker(false);
+  }
   if constexpr (PARTS > 1) cluster_wait();
   if (p.scale && item < GROUPS * 8) {
     f32 square = 0;

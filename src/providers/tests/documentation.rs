@@ -60,7 +60,7 @@ const NOTES: &[(&str, &str, &str)] = &[
     (
         "com.microsoft",
         "MatMulNBits",
-        "without `weight_prepacked`; the CPU rounds `A` block by block: with `accuracy_level` 4 to 8 bits, with 1 not at all, \
+        "without `weight_prepacked`; the CPU may round `A` block by block: with `accuracy_level` 4 to 8 bits, with 1 not at all, \
          otherwise to 16 bits",
     ),
     ("com.microsoft", "MoE", "without `use_sparse_mixer`"),

@@ -22,7 +22,8 @@ pub struct MatMulNBits {
     /// 2, 4 or 8; the first number of a byte has its lowest bits.
     pub bits: usize,
     /// To integers of how many bits each block of A may be rounded, with a scale of its own. `accuracy_level` 4 allows 8,
-    /// and 1 asks for floats: 32. The others are 16, which is finer than the floats of 16 bits that they allow.
+    /// and 1 asks for floats: 32. The others are 16: the largest numbers of a block are finer then than in f16, small ones beside them
+    /// coarser.
     pub left_bits: usize,
 }
 

@@ -18,9 +18,9 @@ use crate::loops::simd::{Loop, widest};
 /// Queries of a strip at most, and of a task.
 const ROWS: usize = 16;
 const QUERIES: usize = 768;
-/// Keys that a strip meets at a time where some queries see fewer, and where positions hide none: each block of keys costs a
-/// maximum and a sum more.
+/// Keys that a strip meets at a time where some queries see fewer.
 const KEYS: usize = 256;
+/// The same where all queries see the same keys: each block of keys costs a maximum and a sum.
 const MORE_KEYS: usize = 768;
 /// How much further apart than a block's keys the rows of scores are: with a power of two all would be in the same lines of the
 /// first cache.

@@ -44,7 +44,7 @@ struct WeightRowsParams {
 
 const _: () = assert!(size_of::<WeightRowsParams>() == 384);
 
-/// Rows of which there are kernels, and fewer than the other kernels take faster.
+/// Rows that the kernels take; fewer ones go faster by others.
 const LEAST_ROWS: usize = 3;
 const MOST_ROWS: usize = 16;
 /// Lines of a tile; numbers of a block, of a box's lines and of a slot's.
@@ -57,11 +57,14 @@ const SLOT: usize = TILE * (SLOT_NUMBERS / 2 + SLOT_NUMBERS / BLOCK * 2);
 /// More slots only delay the rows, which come after what they bring.
 const MOST_SLOTS: usize = 4;
 const LEAST_SLOTS: usize = 3;
+const _: () = assert!(MOST_SLOTS <= 8);
 const WORKGROUP_MEMORY: usize = 226 << 10;
+/// Bytes of barriers and of units of rows.
+const SMALL: usize = 256;
 /// Waves that multiply.
 const WAVES: usize = 8;
-/// Workgroups of a cluster, those of which a device of 132 processors has room for at the same time in 132 (of four it has 30), and
-/// the kernels of 8 and of 16 rows.
+/// Workgroups of a cluster; workgroups in all such clusters for which a device of 132 processors has room at the same time (of
+/// four it has 30); the kernels of 8 and of 16 rows.
 const CLUSTERS: [(usize, usize, [&CStr; 2]); 3] = [
     (1, 132, [c"weight_rows_8_cluster1", c"weight_rows_16_cluster1"]),
     (2, 132, [c"weight_rows_8_cluster2", c"weight_rows_16_cluster2"]),
@@ -134,7 +137,7 @@ impl Sharing {
         let Sharing { slots, groups, part, .. } = *self;
         let (parts, ..) = CLUSTERS[self.cluster];
         let own = if parts > 1 { self.rounds(n).div_ceil(parts) } else { 0 };
-        let small = 1024 + 256 + (WAVES + parts) * groups * 32;
+        let small = 1024 + SMALL + (WAVES + parts) * groups * 32;
         let sums = (WAVES + own * parts) * 2 * groups * 512;
         small + slots * SLOT + sums + groups * (part * 16 + part.next_multiple_of(SLOT_NUMBERS))
     }
@@ -248,7 +251,7 @@ mod tests {
             // No workgroup has room for its part of the rows.
             (16, 4096, 32768, None),
         ] {
-            let op = MatMulNBits { n, k, block: 32, bits: 4, rounds_left: false };
+            let op = MatMulNBits { n, k, block: 32, bits: 4, left_bits: 16 };
             let own = sharing(&op, ElementType::F16, m, |_| false, Unit::HOPPER);
             let found = own.map(|own| (CLUSTERS[own.cluster].0, own.clusters, own.slots));
             assert_eq!(found, expected, "{m} rows, {n} lines of {k}");
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn other_weights_and_devices_have_other_kernels() {
-        let op = MatMulNBits { n: 4096, k: 4096, block: 32, bits: 4, rounds_left: false };
+        let op = MatMulNBits { n: 4096, k: 4096, block: 32, bits: 4, left_bits: 16 };
         let has = |op: &MatMulNBits, ty, given: Option<usize>, unit| {
             sharing(op, ty, 8, |i| Some(i) == given, unit).is_some()
         };

@@ -1,7 +1,7 @@
 //! Products of some rows of 16-bit integers with a panel, by sums of two products. Bound by multiplications: half as many
 //! as of floats.
 //!
-//! A's integers have an error of 2⁻¹⁶ of their block's largest number, and all sums of a block are exact.
+//! A's integers have an error of 2⁻¹⁶ of their block's largest number, and a block's sums of integers do not overflow.
 
 use super::kind::Kind;
 use super::left::Rounded;

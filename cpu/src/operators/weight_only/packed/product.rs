@@ -47,7 +47,7 @@ pub(super) enum Way {
 
 /// Bytes are the fastest for any number of rows. So are pairs in vectors of 16 lanes; with AVX2 many rows took 0.97 to 1.2 of
 /// the time of floats that are unpacked once for all.
-fn way(op: &MatMulNBits, m: usize) -> Way {
+pub(super) fn way(op: &MatMulNBits, m: usize) -> Way {
     let pairs = |kind: Kind| {
         let lanes = kind.lanes();
         pairs::fit(op) && lanes == vector_len() && (lanes == 16 || m <= fewer_rows())

@@ -1,7 +1,8 @@
 use super::kind::Kind;
-use super::product::{Way, by_way, floats_memory};
+use super::product::{Way, by_way, floats_memory, way};
 use super::*;
 use crate::kernel::KernelContext;
+use crate::loops::simd::vector_len;
 use crate::tensor::Buffer;
 use crate::threads::Pool;
 
@@ -114,6 +115,21 @@ fn ways() -> Vec<Way> {
     std::iter::once(Way::Floats).chain(integers).collect()
 }
 
+/// Which way the processor takes follows from what A may be rounded to, and from the rows where vectors are short.
+#[test]
+fn ways_by_bits_of_a() {
+    let kind = Kind::of_machine();
+    if kind == Kind::Missing {
+        return;
+    }
+    let op = Case::new((4, 32), (1, 16, 64), 1).op;
+    let of = |left_bits: usize, m: usize| way(&MatMulNBits { left_bits, ..op }, m);
+    let pairs = if kind.lanes() == vector_len() { Way::Pairs(kind) } else { Way::Floats };
+    assert_eq!([of(8, 1), of(16, 1), of(32, 1)], [Way::Bytes(kind), pairs, Way::Floats]);
+    let many = if kind.lanes() == 16 { pairs } else { Way::Floats };
+    assert_eq!([of(8, 999), of(16, 999), of(32, 999)], [Way::Bytes(kind), many, Way::Floats]);
+}
+
 const SIZES: [(usize, usize, usize); 5] =
     [(1, 1, 16), (1, 33, 100), (2, 16, 256), (7, 40, 300), (16, 17, 31)];
 
@@ -174,13 +190,14 @@ fn many_rows() {
     }
 }
 
-/// Where sums of products of bytes would not fit 16 bits, and sums of a block hardly fit 32.
+/// Where sums of products of bytes would not fit 16 bits, and sums of a block, in the largest that is taken, hardly fit 32.
 #[test]
 fn the_largest_integers_do_not_saturate() {
     let pool = Pool::new(1);
-    for bits in [2, 4, 8] {
-        let mut case = Case::new((bits, 256), (1, 3, 512), 1);
+    for (bits, block) in [(2, 16384), (4, 4096), (8, 256)] {
+        let mut case = Case::new((bits, block), (9, 3, 2 * block), 1);
         assert!(pairs::fit(&case.op));
+        assert!(!pairs::fit(&MatMulNBits { block: 2 * block, ..case.op }));
         case.data.fill(0xff);
         for sign in [1.0, -1.0] {
             case.a.fill(sign);
