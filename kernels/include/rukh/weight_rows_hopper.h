@@ -60,17 +60,17 @@ template <u32 GROUPS> struct RowsSums {
 
 // A wave's four blocks of a slot of 32 lines, which is free again as soon as they are in registers.
 struct RowsBlocks {
-  u32 numbers[2][ROWS_PARTS][2];
+  u32 numbers[2][BLOCKS_OF_WAVE][2];
   u32 scales[2][2][2];
 
-  DEVICE RowsBlocks load(const u32 (&places)[ROWS_PARTS], u32 slot, u32 scales_at) {
+  DEVICE RowsBlocks load(const u32 (&places)[BLOCKS_OF_WAVE], u32 slot, u32 scales_at) {
     RowsBlocks x;
     UNROLL
     for (u32 h = 0; h < 2; h++) {
       UNROLL
       for (u32 e = 0; e < 2; e++) {
         UNROLL
-        for (u32 b = 0; b < ROWS_PARTS; b++) x.numbers[h][b][e] = load_word(slot + places[b] + h * 2 * ROWS_BOX + e * 1024);
+        for (u32 b = 0; b < BLOCKS_OF_WAVE; b++) x.numbers[h][b][e] = load_word(slot + places[b] + h * 2 * ROWS_BOX + e * 1024);
         u32 from = slot + scales_at + h * ROWS_SCALES + e * 8 * ROWS_SCALE_LINE;
         u64 two = load_two_words(from);
         x.scales[h][e][0] = (u32)two, x.scales[h][e][1] = (u32)(two >> 32);
@@ -93,7 +93,7 @@ struct RowsBlocks {
       }
     }
     UNROLL
-    for (u32 b = 0; b < ROWS_PARTS; b++) {
+    for (u32 b = 0; b < BLOCKS_OF_WAVE; b++) {
       Unit row[GROUPS];
       UNROLL
       for (u32 g = 0; g < GROUPS; g++) row[g] = load_pack(elements + (b * GROUPS + g) * 512);
@@ -123,10 +123,10 @@ struct RowsBlocks {
 // Multiplies the weights of a workgroup's tiles as they come.
 template <u32 GROUPS> DEVICE void multiply_tiles(const WeightRowsParams &p, const RowsMemory &m, RowsShare share) {
   u32 item = item_id(), wave = item / 32, lane = item % 32, line = lane / 4, t = lane % 4;
-  u32 places[ROWS_PARTS], scales_at = 4 * ROWS_BOX + line * ROWS_SCALE_LINE + wave * ROWS_PARTS * 2;
+  u32 places[BLOCKS_OF_WAVE], scales_at = 4 * ROWS_BOX + line * ROWS_SCALE_LINE + wave * BLOCKS_OF_WAVE * 2;
   UNROLL
-  for (u32 b = 0; b < ROWS_PARTS; b++) {
-    u32 block = wave * ROWS_PARTS + b;
+  for (u32 b = 0; b < BLOCKS_OF_WAVE; b++) {
+    u32 block = wave * BLOCKS_OF_WAVE + b;
     places[b] = block / 8 * 2048 + line * 128 + ((block % 8 ^ line) << 4) + t * 4;
   }
   RingPlace place = {0, 0};
@@ -134,9 +134,9 @@ template <u32 GROUPS> DEVICE void multiply_tiles(const WeightRowsParams &p, cons
 #pragma unroll 1
   for (u32 tile = share.first; tile < p.tiles; tile += share.stride) {
     RowsSums<GROUPS> sums = {};
-    u32 elements = m.rows + wave * ROWS_PARTS * GROUPS * 512 + lane * 16, means = m.means + wave * GROUPS * 128 + lane * 4;
+    u32 elements = m.rows + wave * BLOCKS_OF_WAVE * GROUPS * 512 + lane * 16, means = m.means + wave * GROUPS * 128 + lane * 4;
 #pragma unroll 1
-    for (u32 k = wave * ROWS_PARTS * ROWS_BLOCK; k < p.padded; k += ROWS_NUMBERS) {
+    for (u32 k = wave * BLOCKS_OF_WAVE * ROWS_BLOCK; k < p.padded; k += ROWS_NUMBERS) {
       wait_phase(m.full + place.slot * 8, place.phase);
       bool inside = k < p.part;
       RowsBlocks blocks;
@@ -187,11 +187,11 @@ DEVICE void finish_tile(const WeightRowsParams &p, u32 tile, u32 group, const f3
 }
 
 // Adds the sums of waves, and of a cluster's workgroups, of eight rows of tiles.
-template <u32 GROUPS, u32 PARTS> DEVICE void finish_tiles(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, u32 group) {
+template <u32 GROUPS, u32 CLUSTER> DEVICE void finish_tiles(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, u32 group) {
   u32 lane = item_id() % 32, phase = 0, count = 0;
   wait_for_kernels_before();
   f32 factors[2] = {1, 1}, by[2] = {1, 1};
-  if constexpr (PARTS > 1) cluster_wait();
+  if constexpr (CLUSTER > 1) cluster_wait();
 #pragma unroll 1
   for (u32 tile = share.first; tile < p.tiles; tile += share.stride, count++) {
     wait_phase(m.board_full, phase);
@@ -214,27 +214,27 @@ template <u32 GROUPS, u32 PARTS> DEVICE void finish_tiles(const WeightRowsParams
     if (lane == 0) arrive(m.board_empty);
     UNROLL
     for (u32 i = 0; i < 8; i++) all[i / 4][i % 4] *= by[i % 2];
-    if constexpr (PARTS == 1) {
+    if constexpr (CLUSTER == 1) {
       // The first sums come after the squares.
-      if (p.scale && count == 0) find_factors<GROUPS, PARTS>(p, m, group, factors);
+      if (p.scale && count == 0) find_factors<GROUPS, CLUSTER>(p, m, group, factors);
       finish_tile(p, tile, group, factors, all);
     } else {
-      u32 to = m.parts + (((count / PARTS * PARTS + share.rank) * 2) * GROUPS + group) * 512 + lane * 16;
-      u32 there = in_cluster(to, count % PARTS);
+      u32 to = m.partial + (((count / CLUSTER * CLUSTER + share.rank) * 2) * GROUPS + group) * 512 + lane * 16;
+      u32 there = in_cluster(to, count % CLUSTER);
       UNROLL
       for (u32 h = 0; h < 2; h++) store_in_cluster(there + h * GROUPS * 512, all[h]);
     }
   }
-  if constexpr (PARTS > 1) {
+  if constexpr (CLUSTER > 1) {
     cluster_arrive(), cluster_wait();
-    if (p.scale) find_factors<GROUPS, PARTS>(p, m, group, factors);
+    if (p.scale) find_factors<GROUPS, CLUSTER>(p, m, group, factors);
     count = share.rank;
 #pragma unroll 1
-    for (u32 tile = share.first + share.rank * share.stride; tile < p.tiles; tile += PARTS * share.stride, count += PARTS) {
+    for (u32 tile = share.first + share.rank * share.stride; tile < p.tiles; tile += CLUSTER * share.stride, count += CLUSTER) {
       f32 all[2][4] = {};
-      u32 from = m.parts + (count / PARTS * PARTS * 2 * GROUPS + group) * 512 + lane * 16;
+      u32 from = m.partial + (count / CLUSTER * CLUSTER * 2 * GROUPS + group) * 512 + lane * 16;
       UNROLL
-      for (u32 r = 0; r < PARTS; r++)
+      for (u32 r = 0; r < CLUSTER; r++)
         UNROLL
         for (u32 h = 0; h < 2; h++) {
           Unit x = load_pack(from + (r * 2 + h) * GROUPS * 512);
@@ -246,10 +246,10 @@ template <u32 GROUPS, u32 PARTS> DEVICE void finish_tiles(const WeightRowsParams
   }
 }
 
-// GROUPS: of eight rows. PARTS: workgroups of a cluster. Grid: clusters by their workgroups. `maps`: where the tensor maps are.
-template <u32 GROUPS, u32 PARTS> DEVICE void weight_rows(const WeightRowsParams &p, u64 maps) {
-  RowsMemory m = RowsMemory::of<GROUPS, PARTS>(p);
-  RowsShare share = RowsShare::of<PARTS>(p);
+// GROUPS: of eight rows. CLUSTER: workgroups of a cluster. Grid: clusters by their workgroups. `maps`: where the tensor maps are.
+template <u32 GROUPS, u32 CLUSTER> DEVICE void weight_rows(const WeightRowsParams &p, u64 maps) {
+  RowsMemory m = RowsMemory::of<GROUPS, CLUSTER>(p);
+  RowsShare share = RowsShare::of<CLUSTER>(p);
   u32 item = item_id(), wave = item / 32, lane = item % 32;
   if (item == 0) {
 #pragma unroll 1
@@ -259,18 +259,18 @@ template <u32 GROUPS, u32 PARTS> DEVICE void weight_rows(const WeightRowsParams 
   }
   if (item < GROUPS * 8) store_word(m.units + item * 4, bits<u32>(1.0f));
   barrier();
-  if constexpr (PARTS > 1) cluster_arrive();
+  if constexpr (CLUSTER > 1) cluster_arrive();
   if (wave < ROWS_WAVES) {
     wait_for_kernels_before();
-    bring_rows<GROUPS, PARTS>(p, m, share);
+    bring_rows<GROUPS, CLUSTER>(p, m, share);
     multiply_tiles<GROUPS>(p, m, share);
   } else if (wave == ROWS_WAVES) {
     if (lane == 0) bring_weight_tiles(p, maps, m, share);
     wave_barrier();
-    if constexpr (PARTS > 1) cluster_wait();
+    if constexpr (CLUSTER > 1) cluster_wait();
   } else {
-    finish_tiles<GROUPS, PARTS>(p, m, share, wave - ROWS_WAVES - 1);
+    finish_tiles<GROUPS, CLUSTER>(p, m, share, wave - ROWS_WAVES - 1);
     return;
   }
-  if constexpr (PARTS > 1) cluster_arrive();
+  if constexpr (CLUSTER > 1) cluster_arrive();
 }

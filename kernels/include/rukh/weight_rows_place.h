@@ -21,7 +21,7 @@ struct WeightRowsParams {
 static_assert(sizeof(WeightRowsParams) == 384, "the mirror in providers/hip/weight_only/rows.rs");
 
 // Waves that multiply, the blocks that each has of a slot's lines, numbers of a block and of a slot's lines.
-constexpr u32 ROWS_WAVES = 8, ROWS_PARTS = 4, ROWS_BLOCK = 32, ROWS_NUMBERS = ROWS_WAVES * ROWS_PARTS * ROWS_BLOCK;
+constexpr u32 ROWS_WAVES = 8, BLOCKS_OF_WAVE = 4, ROWS_BLOCK = 32, ROWS_NUMBERS = ROWS_WAVES * BLOCKS_OF_WAVE * ROWS_BLOCK;
 // Bytes of a box of 16 lines of 512 numbers, of a line's scales and those of 16 lines, of a slot.
 constexpr u32 ROWS_BOX = 16 * 256, ROWS_SCALE_LINE = ROWS_NUMBERS / ROWS_BLOCK * 2, ROWS_SCALES = 16 * ROWS_SCALE_LINE;
 constexpr u32 ROWS_SLOT = 4 * ROWS_BOX + 2 * ROWS_SCALES;
@@ -37,14 +37,14 @@ constexpr f32 LEAST_UNIT = 0x1p-32f;
 
 // Where things are in workgroup memory.
 struct RowsMemory {
-  u32 ring, full, empty, board_full, board_empty, units, squares, all_squares, board, parts, means, rows;
+  u32 ring, full, empty, board_full, board_empty, units, squares, all_squares, board, partial, means, rows;
 
-  template <u32 GROUPS, u32 PARTS> DEVICE RowsMemory of(const WeightRowsParams &p) {
+  template <u32 GROUPS, u32 CLUSTER> DEVICE RowsMemory of(const WeightRowsParams &p) {
     extern SHARED u8 rows_memory[];
     u32 ring = (shared_address(rows_memory) + 1023) / 1024 * 1024, at = ring + p.slots * ROWS_SLOT, squares = at + ROWS_SMALL;
-    u32 all_squares = squares + ROWS_WAVES * GROUPS * 32, board = all_squares + PARTS * GROUPS * 32;
-    u32 rows = board + ROWS_WAVES * 2 * GROUPS * 512, means = rows + p.part * GROUPS * 16, parts = means + p.padded * GROUPS;
-    return {ring, at, at + ROWS_SLOTS * 8, at + 128, at + 136, at + 192, squares, all_squares, board, parts, means, rows};
+    u32 all_squares = squares + ROWS_WAVES * GROUPS * 32, board = all_squares + CLUSTER * GROUPS * 32;
+    u32 rows = board + ROWS_WAVES * 2 * GROUPS * 512, means = rows + p.part * GROUPS * 16, partial = means + p.padded * GROUPS;
+    return {ring, at, at + ROWS_SLOTS * 8, at + 128, at + 136, at + 192, squares, all_squares, board, partial, means, rows};
   }
 };
 
@@ -52,9 +52,9 @@ struct RowsMemory {
 struct RowsShare {
   u32 first, stride, rank, from;
 
-  template <u32 PARTS> DEVICE RowsShare of(const WeightRowsParams &p) {
-    u32 rank = PARTS > 1 ? rank_in_cluster() : 0;
-    return {group_id() / PARTS, groups() / PARTS, rank, rank * p.part};
+  template <u32 CLUSTER> DEVICE RowsShare of(const WeightRowsParams &p) {
+    u32 rank = CLUSTER > 1 ? rank_in_cluster() : 0;
+    return {group_id() / CLUSTER, groups() / CLUSTER, rank, rank * p.part};
   }
 };
 
@@ -76,7 +76,7 @@ DEVICE bool any_worker(bool says) {
 // Puts eight elements of a block into a row as a lane multiplies them, and of the block the mean times MEANS_TIMES, as the sum of two
 // halves, beside those of the wave's other blocks. The lanes of a block call this together. Tells whether the mean is finite so.
 DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 groups) {
-  u32 t = item_id() % 4, in_wave = block % ROWS_PARTS, group = row / 8, line = row % 8;
+  u32 t = item_id() % 4, in_wave = block % BLOCKS_OF_WAVE, group = row / 8, line = row % 8;
   f32 sum = 0;
   UNROLL
   for (u32 v = 0; v < 8; v++) sum += widen_one(f16{}, x[v / 2], v % 2);
@@ -87,7 +87,7 @@ DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 group
   store_pack(m.rows + (block * groups + group) * 512 + (line * 4 + t) * 16, ordered);
   f32 mean = sum * (MEANS_TIMES / ROWS_BLOCK);
   u32 high = bits<u16>((f16)mean), low = bits<u16>((f16)(mean - widen_one(f16{}, high, false)));
-  u32 to = m.means + ((block / ROWS_PARTS * groups + group) * 32 + line * 4) * 4;
+  u32 to = m.means + ((block / BLOCKS_OF_WAVE * groups + group) * 32 + line * 4) * 4;
   if (t < 2) store_half_word(to + (in_wave / 2 + t * 2) * 4 + in_wave % 2 * 2, t ? low : high);
   return __builtin_fabsf(mean) <= 65504;
 }
@@ -159,7 +159,7 @@ template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const Ro
 
 // Brings this workgroup's part of the rows, and gives the squares to all of its cluster. Elements lie there before the factor of the
 // normalisation is known, so that they may be too large for halves: then they come again, of such rows as parts of what they are.
-template <u32 GROUPS, u32 PARTS> DEVICE void bring_rows(const WeightRowsParams &p, const RowsMemory &m, RowsShare share) {
+template <u32 GROUPS, u32 CLUSTER> DEVICE void bring_rows(const WeightRowsParams &p, const RowsMemory &m, RowsShare share) {
   u32 item = item_id();
   f32 units[GROUPS];
   UNROLL
@@ -171,28 +171,28 @@ template <u32 GROUPS, u32 PARTS> DEVICE void bring_rows(const WeightRowsParams &
     // Before one of them becomes smaller again.
     any_worker(false);
   }
-  if constexpr (PARTS > 1) cluster_wait();
+  if constexpr (CLUSTER > 1) cluster_wait();
   if (p.scale && item < GROUPS * 8) {
     f32 square = 0;
     UNROLL
     for (u32 w = 0; w < ROWS_WAVES; w++) square += bits<f32>(load_word(m.squares + (w * GROUPS * 8 + item) * 4));
     u32 to = m.all_squares + (share.rank * GROUPS * 8 + item) * 4;
     UNROLL
-    for (u32 r = 0; r < PARTS; r++) {
-      if constexpr (PARTS > 1) store_in_cluster(in_cluster(to, r), square);
+    for (u32 r = 0; r < CLUSTER; r++) {
+      if constexpr (CLUSTER > 1) store_in_cluster(in_cluster(to, r), square);
       else store_word(to, bits<u32>(square));
     }
   }
 }
 
 // The factors of the normalisation of a lane's two rows of eight.
-template <u32 GROUPS, u32 PARTS> DEVICE void find_factors(const WeightRowsParams &p, const RowsMemory &m, u32 group, f32 (&factors)[2]) {
+template <u32 GROUPS, u32 CLUSTER> DEVICE void find_factors(const WeightRowsParams &p, const RowsMemory &m, u32 group, f32 (&factors)[2]) {
   u32 row = group * 8 + item_id() % 4 * 2;
   UNROLL
   for (u32 i = 0; i < 2; i++) {
     f32 square = 0;
     UNROLL
-    for (u32 r = 0; r < PARTS; r++) square += bits<f32>(load_word(m.all_squares + (r * GROUPS * 8 + row + i) * 4));
+    for (u32 r = 0; r < CLUSTER; r++) square += bits<f32>(load_word(m.all_squares + (r * GROUPS * 8 + row + i) * 4));
     factors[i] = one_over_norm(square, p.k, p.epsilon);
   }
 }

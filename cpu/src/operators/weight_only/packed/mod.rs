@@ -10,6 +10,7 @@
 
 mod bytes;
 mod floats;
+mod integers;
 mod kind;
 mod left;
 mod pairs;

@@ -3,23 +3,11 @@
 //!
 //! A's integers have an error of 2⁻¹⁶ of their block's largest number, and a block's sums of integers do not overflow.
 
-use super::kind::Kind;
+use super::integers::{IntegerRows, check_extent};
 use super::left::Rounded;
 use super::vectors::Vectors;
-#[cfg(target_arch = "x86_64")]
-use super::vectors::{Avx2, Avx512Vnni, AvxVnni};
 use super::{Panel, ROWS, Row};
 use crate::ops::weight_only::MatMulNBits;
-
-/// The dot products of the panel's rows with the first `M` rows of A. `kind` is one that this machine has, and not
-/// `Missing`; the weight's blocks fit.
-pub(super) fn products<const M: usize>(kind: Kind, panel: Panel<'_>, a: Rounded<'_, i16>) -> [Row<f32>; M] {
-    match panel.op.bits {
-        2 => with_bits::<M, 2>(kind, panel, a),
-        4 => with_bits::<M, 4>(kind, panel, a),
-        _ => with_bits::<M, 8>(kind, panel, a),
-    }
-}
 
 /// Whether a block's sums fit 32 bits.
 pub(super) fn fit(op: &MatMulNBits) -> bool {
@@ -27,113 +15,61 @@ pub(super) fn fit(op: &MatMulNBits) -> bool {
     largest * op.block as u64 <= i32::MAX as u64
 }
 
-#[cfg(target_arch = "x86_64")]
-fn with_bits<const M: usize, const BITS: usize>(
-    kind: Kind,
-    panel: Panel<'_>,
-    a: Rounded<'_, i16>,
-) -> [Row<f32>; M] {
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-    fn avx512_vnni<const M: usize, const BITS: usize>(
-        panel: Panel<'_>,
-        a: Rounded<'_, i16>,
-    ) -> [Row<f32>; M] {
-        // SAFETY: this function is compiled for the instructions.
-        unsafe { sums::<Avx512Vnni, M, BITS>(panel, a) }
-    }
-    #[target_feature(enable = "avx,avx2,fma,f16c,avxvnni")]
-    fn avx_vnni<const M: usize, const BITS: usize>(panel: Panel<'_>, a: Rounded<'_, i16>) -> [Row<f32>; M] {
-        // SAFETY: as above.
-        unsafe { sums::<AvxVnni, M, BITS>(panel, a) }
-    }
-    #[target_feature(enable = "avx,avx2,fma,f16c")]
-    fn avx2<const M: usize, const BITS: usize>(panel: Panel<'_>, a: Rounded<'_, i16>) -> [Row<f32>; M] {
-        // SAFETY: as above.
-        unsafe { sums::<Avx2, M, BITS>(panel, a) }
-    }
-    // SAFETY: the machine has the instructions of this kind, by the caller's promise.
-    unsafe {
-        match kind {
-            Kind::Avx512Vnni => avx512_vnni::<M, BITS>(panel, a),
-            Kind::AvxVnni => avx_vnni::<M, BITS>(panel, a),
-            Kind::Avx2 => avx2::<M, BITS>(panel, a),
-            Kind::Missing => unreachable!("products of integers on a processor without them"),
-        }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn with_bits<const M: usize, const BITS: usize>(_: Kind, _: Panel<'_>, _: Rounded<'_, i16>) -> [Row<f32>; M] {
-    unreachable!("products of integers on a processor without them")
-}
-
-/// # Safety
-/// Only inside a function that is compiled for the vectors' instructions.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "what uses it is of x86-64"))]
-#[inline(always)]
-unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(
-    panel: Panel<'_>,
-    a: Rounded<'_, i16>,
-) -> [Row<f32>; M] {
-    let (block, blocks) = (panel.op.block, panel.op.blocks());
-    let words_of_block = block * BITS / 32;
-    // Sums of neighbouring pairs: an addition waits for the one before, where few rows have others in between.
-    let apart = if M < 8 { 2 } else { 1 };
-    let mut room = [0.0; ROWS];
-    let (zeros, step) = panel.zeros(&mut room);
-    assert!(
-        panel.words.len() >= blocks * words_of_block * ROWS
-            && panel.scales.len().max(panel.halves.len()) >= blocks * ROWS
-            && zeros.len() >= (blocks - 1) * step + ROWS
-            && a.size == blocks * block
-            && a.integers.len() >= M * a.size
-            && a.blocks == blocks
-            && a.scales.len().min(a.sums.len()) >= M * blocks,
-        "operands have their extent"
-    );
-    let mut result = [[0.0; ROWS]; M];
-    // Vectors of eight lanes take one half of the rows after the other: registers hold no more sums.
-    for first in (0..ROWS).step_by(V::LANES) {
-        // SAFETY: the caller's promise, and all offsets are inside by what was asserted.
-        unsafe {
-            let mut totals = [V::splat(0.0); M];
-            let mut words = panel.words.as_ptr().add(first);
-            let mut integers = a.integers.as_ptr();
-            for at in 0..blocks {
-                let mut sums = [[V::zero(); 2]; M];
-                for _ in 0..words_of_block {
-                    let word = V::load(words);
-                    for p in 0..16 / BITS {
-                        let weight = V::pair::<BITS>(word, p);
-                        for (m, sums) in sums.iter_mut().enumerate() {
-                            let a = integers.add(m * a.size + p * 2);
-                            sums[p % apart] = V::dot_pair(sums[p % apart], weight, a);
+impl IntegerRows for Rounded<'_, i16> {
+    #[inline(always)]
+    unsafe fn sums<V: Vectors, const M: usize, const BITS: usize>(self, panel: Panel<'_>) -> [Row<f32>; M] {
+        let a = self;
+        let (block, blocks) = (panel.op.block, panel.op.blocks());
+        let words_of_block = block * BITS / 32;
+        // Sums of neighbouring pairs: an addition waits for the one before, where few rows have others in between.
+        let apart = if M < 8 { 2 } else { 1 };
+        let mut room = [0.0; ROWS];
+        let (zeros, step) = panel.zeros(&mut room);
+        check_extent(panel, a, M, (zeros, step));
+        let mut result = [[0.0; ROWS]; M];
+        // Vectors of eight lanes take one half of the rows after the other: registers hold no more sums.
+        for first in (0..ROWS).step_by(V::LANES) {
+            // SAFETY: the caller's promise, and all offsets are inside by what was asserted.
+            unsafe {
+                let mut totals = [V::splat(0.0); M];
+                let mut words = panel.words.as_ptr().add(first);
+                let mut integers = a.integers.as_ptr();
+                for at in 0..blocks {
+                    let mut sums = [[V::zero(); 2]; M];
+                    for _ in 0..words_of_block {
+                        let word = V::load(words);
+                        for p in 0..16 / BITS {
+                            let weight = V::pair::<BITS>(word, p);
+                            for (m, sums) in sums.iter_mut().enumerate() {
+                                let a = integers.add(m * a.size + p * 2);
+                                sums[p % apart] = V::dot_pair(sums[p % apart], weight, a);
+                            }
                         }
+                        words = words.wrapping_add(ROWS);
+                        integers = integers.add(32 / BITS);
                     }
-                    words = words.wrapping_add(ROWS);
-                    integers = integers.add(32 / BITS);
-                }
-                let lane = at * ROWS + first;
-                let scale = match panel.scales.is_empty() {
-                    true => V::load_halves(panel.halves.as_ptr().add(lane)),
-                    false => V::load_floats(panel.scales.as_ptr().add(lane)),
-                };
-                let zero = V::load_floats(zeros.as_ptr().add(at * step + first));
-                for m in 0..M {
-                    let a_scale = *a.scales.as_ptr().add(m * blocks + at);
-                    let a_sum = *a.sums.as_ptr().add(m * blocks + at);
-                    let sum = match apart {
-                        1 => sums[m][0],
-                        _ => V::add(sums[m][0], sums[m][1]),
+                    let lane = at * ROWS + first;
+                    let scale = match panel.scales.is_empty() {
+                        true => V::load_halves(panel.halves.as_ptr().add(lane)),
+                        false => V::load_floats(panel.scales.as_ptr().add(lane)),
                     };
-                    let sum = V::multiply_subtract(zero, V::splat(a_sum), V::to_floats(sum));
-                    totals[m] = V::multiply_add(sum, V::multiply(scale, V::splat(a_scale)), totals[m]);
+                    let zero = V::load_floats(zeros.as_ptr().add(at * step + first));
+                    for m in 0..M {
+                        let a_scale = *a.scales.as_ptr().add(m * blocks + at);
+                        let a_sum = *a.sums.as_ptr().add(m * blocks + at);
+                        let sum = match apart {
+                            1 => sums[m][0],
+                            _ => V::add(sums[m][0], sums[m][1]),
+                        };
+                        let sum = V::multiply_subtract(zero, V::splat(a_sum), V::to_floats(sum));
+                        totals[m] = V::multiply_add(sum, V::multiply(scale, V::splat(a_scale)), totals[m]);
+                    }
                 }
-            }
-            for (result, total) in result.iter_mut().zip(totals) {
-                V::store_floats(total, result[first..].as_mut_ptr());
+                for (result, total) in result.iter_mut().zip(totals) {
+                    V::store_floats(total, result[first..].as_mut_ptr());
+                }
             }
         }
+        result
     }
-    result
 }

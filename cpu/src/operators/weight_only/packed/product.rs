@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 use super::left::Rounded;
-use super::{Packed, Panel, ROWS, Row, bytes, floats, pairs, room};
+use super::{Packed, Panel, ROWS, Row, floats, integers, pairs, room};
 use crate::gemm::Store;
 use crate::isa::halves_avx512;
 use crate::kernel::KernelContext;
@@ -154,8 +154,8 @@ impl Left<'_> {
     /// The products of a panel with `M` rows.
     fn products<const M: usize>(&self, panel: Panel<'_>, row: usize) -> [Row<f32>; M] {
         match *self {
-            Left::Bytes(kind, rows) => bytes::products::<M>(kind, panel, rows.from(row)),
-            Left::Pairs(kind, rows) => pairs::products::<M>(kind, panel, rows.from(row)),
+            Left::Bytes(kind, rows) => integers::products::<M>(kind, panel, rows.from(row)),
+            Left::Pairs(kind, rows) => integers::products::<M>(kind, panel, rows.from(row)),
             Left::Floats(rows, size) => floats::products::<M>(panel, &rows[row * size..], size),
         }
     }
