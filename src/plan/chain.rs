@@ -12,7 +12,7 @@ use super::shaped::{DeviceStep, StepPlan};
 /// Bytes of weights that a chain has at least for each product, in the mean. On an H200 a step of Llama 8B with 4 bits (31 MB) takes 0.83
 /// of the time, one of Llama 1B (8.6 MB) 0.88; where three sessions work at once 0.99 and 1.16. Smaller ones were not measured. Tests
 /// have small ones.
-const LEAST_BYTES: usize = if cfg!(test) { 0 } else { 8 << 20 };
+pub(super) const LEAST_BYTES: usize = if cfg!(test) { 0 } else { 8 << 20 };
 
 impl Planner<'_> {
     /// Joins steps of which each takes the result of the one before, and nobody else does. What the launch stores may lie where values

@@ -1,5 +1,8 @@
 //! Which inputs of a step its launches may read before the kernels before them have ended.
 
+use crate::providers::hip::LaunchPlan;
+
+use super::chain::LEAST_BYTES;
 use super::planner::Planner;
 use super::program::Step;
 use super::shaped::State;
@@ -13,13 +16,23 @@ impl Planner<'_> {
 
     /// Which ones the last kernel before it does not write.
     pub(super) fn settled_inputs(&self, step: &Step) -> Vec<bool> {
-        let is_settled = |v: u32| !self.unsettled.has(self.roots[v as usize]);
+        let is_settled = |v: u32| !self.before.writes(self.roots[v as usize]);
         step.inputs.iter().map(|v| v.is_some_and(is_settled)).collect()
     }
 
-    /// Notes what a step writes on the device, when its outputs have their roots; see [`wrote`](super::settled::Unsettled::wrote).
-    pub(super) fn wrote(&mut self, step: &Step, settles: bool) {
+    /// Notes what a step writes on the device, when its outputs have their roots; see [`wrote`](super::settled::Before::wrote).
+    /// `launches`: those of a node, `None` for a copy.
+    pub(super) fn wrote(&mut self, step: &Step, launches: Option<&LaunchPlan>) {
         let outputs = step.outputs.iter().flatten();
-        self.unsettled.wrote(outputs.map(|&output| self.roots[output as usize]), settles);
+        let settles = launches.is_some_and(LaunchPlan::settles_others);
+        self.before.wrote(outputs.map(|&output| self.roots[output as usize]), settles);
+        let chains = self.program.device.as_ref().is_some_and(|device| device.provider.chains_products());
+        self.before.is_chained = chains && launches.is_some_and(may_be_chained);
     }
+}
+
+/// Whether a product is likely one of a chain ([`join_products`](Planner::join_products)), as the product of queries, keys and values is,
+/// which has the least bytes of a layer's.
+fn may_be_chained(launches: &LaunchPlan) -> bool {
+    launches.link().is_some_and(|link| link.bytes() >= LEAST_BYTES / 3)
 }

@@ -11,7 +11,7 @@ use crate::threads::Pool;
 use super::given::may_be_bound;
 use super::limit::Limit;
 use super::program::{Program, Step, StepBody};
-use super::settled::Unsettled;
+use super::settled::Before;
 use super::shaped::{DeviceStep, OutputPlace, PlannedStep, Signature, State, StepPlan};
 
 /// Goes through a program's steps in order; each learns the shapes of its inputs from those before.
@@ -34,7 +34,7 @@ pub(super) struct Planner<'p> {
     pub(super) unknowns: Unknowns,
     /// What is taken for granted of values that inputs have.
     pub(super) limits: Vec<Limit>,
-    pub(super) unsettled: Unsettled,
+    pub(super) before: Before,
 }
 
 impl<'p> Planner<'p> {
@@ -77,7 +77,7 @@ impl<'p> Planner<'p> {
             last,
             unknowns: Unknowns::default(),
             limits: Vec::new(),
-            unsettled: Unsettled::default(),
+            before: Before::default(),
         }
     }
 
@@ -90,7 +90,7 @@ impl<'p> Planner<'p> {
     ) -> std::result::Result<StepPlan, OpError> {
         let dynamic = |planner: &mut Self| {
             step.outputs.iter().flatten().for_each(|&v| planner.states[v as usize] = State::Dynamic);
-            planner.unsettled = Unsettled::All;
+            planner.before = Before::default();
             Ok(StepPlan::Dynamic)
         };
         let kernel = match &step.body {
@@ -167,7 +167,7 @@ impl<'p> Planner<'p> {
             self.settle(at, output, ty, shape);
         }
         if let StepPlan::Device(DeviceStep { launches, .. }) = &plan {
-            self.wrote(step, launches.settles_others());
+            self.wrote(step, Some(launches));
         }
         Ok(plan)
     }
@@ -197,7 +197,7 @@ impl<'p> Planner<'p> {
                 Some((ty, shape)) => {
                     let shape = shape.into();
                     self.settle(at, output, ty, shape);
-                    self.wrote(step, false);
+                    self.wrote(step, None);
                     return Ok(StepPlan::Copy(place));
                 }
                 None => State::Dynamic,
@@ -327,7 +327,7 @@ impl<'p> Planner<'p> {
         let given = Given::These { inputs: given(&step.inputs), outputs: given(&step.outputs) };
         let mut plan = PlanBuilder::new(&device.provider, given)
             .with_constants(self.constant_inputs(step))
-            .with_settled(self.settled_inputs(step));
+            .with_settled(self.settled_inputs(step), self.before.is_chained);
         self.with_arguments(step, shapes, |inputs, outputs| kernel.plan(&mut plan, inputs, outputs))?;
         plan.finish()
     }

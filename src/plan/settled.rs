@@ -3,18 +3,27 @@
 
 use std::collections::BTreeSet;
 
+/// The kernels before a step.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    unsettled: Unsettled,
+    /// Whether the last one multiplies, likely together with others in one launch.
+    pub(super) is_chained: bool,
+}
+
 /// Values that kernels of the steps so far may still be writing when the next one starts, by their roots.
 #[derive(Debug, Default)]
-pub(super) enum Unsettled {
+enum Unsettled {
     /// Whatever there is: no kernel was launched yet, or nobody knows which.
     #[default]
     All,
     These(BTreeSet<u32>),
 }
 
-impl Unsettled {
-    pub(super) fn has(&self, root: u32) -> bool {
-        match self {
+impl Before {
+    /// Whether they may still be writing a value.
+    pub(super) fn writes(&self, root: u32) -> bool {
+        match &self.unsettled {
             Unsettled::All => true,
             Unsettled::These(roots) => roots.contains(&root),
         }
@@ -24,9 +33,9 @@ impl Unsettled {
     /// others have ended when the next one starts.
     pub(super) fn wrote(&mut self, roots: impl Iterator<Item = u32>, settles: bool) {
         if settles {
-            *self = Unsettled::These(BTreeSet::new());
+            self.unsettled = Unsettled::These(BTreeSet::new());
         }
-        if let Unsettled::These(these) = self {
+        if let Unsettled::These(these) = &mut self.unsettled {
             these.extend(roots);
         }
     }
@@ -38,8 +47,8 @@ mod tests {
 
     #[test]
     fn what_was_written_since_the_last_kernel_that_waits_first_is_unsettled() {
-        let mut unsettled = Unsettled::default();
-        assert!(unsettled.has(7), "before the first kernel");
+        let mut before = Before::default();
+        assert!(before.writes(7), "before the first kernel");
         for (wrote, settles, expected) in [
             // Copies, steps that may launch nothing and kernels that let the next one start early leave the last kernel what it was.
             (vec![1], false, None),
@@ -48,10 +57,10 @@ mod tests {
             (vec![], false, Some(vec![2, 3, 4])),
             (vec![5], true, Some(vec![5])),
         ] {
-            unsettled.wrote(wrote.iter().copied(), settles);
+            before.wrote(wrote.iter().copied(), settles);
             for root in 0..8 {
                 let is_unsettled = expected.as_ref().is_none_or(|these| these.contains(&root));
-                assert_eq!(unsettled.has(root), is_unsettled, "{root} after {wrote:?}");
+                assert_eq!(before.writes(root), is_unsettled, "{root} after {wrote:?}");
             }
         }
     }

@@ -7,21 +7,20 @@
 #include "cluster.h"
 #include "flash_decode_parts.h"
 
-// As `finish` of a part, for parts whose number is a multiple of CLUSTER. `sums` has room behind those of the waves for the other
-// workgroups'. Before, all work items came to the first half of a barrier of the cluster.
-template <u32 WAVES, u32 CLUSTER, class N, u32 ROWS>
-DEVICE void finish_in_cluster(const DecodePart<N, ROWS> &o, f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) {
+// As `finish` of a part, for parts whose number is a multiple of CLUSTER. `others`: room for the other workgroups' sums, which come
+// as soon as this workgroup has begun. Before, all work items came to the first half of a barrier of the cluster.
+template <u32 WAVES, u32 CLUSTER, class N, u32 ROWS, u32 ITEMS>
+DEVICE void finish_in_cluster(const DecodePart<N, ROWS, ITEMS> &o, f32 *sums, f32 *others, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) {
   SHARED f32 most[CLUSTER][ROWS], total[CLUSTER][ROWS];
   u32 columns = o.numbers.columns(), values = o.rows * columns, rank = o.split % CLUSTER;
   // Parts of the cluster that have keys, and clusters that do.
   u32 first = o.split - rank, parts = o.parts_with_keys(), there = parts - first < CLUSTER ? parts - first : CLUSTER;
   u32 clusters = (parts + CLUSTER - 1) / CLUSTER;
-  f32 *others = sums + WAVES * ROWS * columns;
   // The first workgroup has begun, and so has its memory.
   cluster_wait();
   u32 to = in_cluster(shared_address(others), 0);
   u32 most_to = in_cluster(shared_address(most[rank]), 0), total_to = in_cluster(shared_address(total[rank]), 0);
-  for (u32 at = item_id(); at < values; at += DECODE_ITEMS) {
+  for (u32 at = item_id(); at < values; at += ITEMS) {
     u32 r = o.numbers.row_of(at), i = at - r * columns;
     DecodeSum<1> sum = o.template sum_of_waves<WAVES>(sums, most_of, total_of, r, i);
     // Its own in the place of the first wave's, which nobody else reads.
@@ -32,7 +31,7 @@ DEVICE void finish_in_cluster(const DecodePart<N, ROWS> &o, f32 *sums, const f32
   cluster_arrive();
   if (rank) return;
   cluster_wait();
-  for (u32 at = item_id(); at < values; at += DECODE_ITEMS) {
+  for (u32 at = item_id(); at < values; at += ITEMS) {
     u32 r = o.numbers.row_of(at);
     f32 greatest = most[0][r];
     UNROLL

@@ -32,6 +32,7 @@ struct DecodeParams {
 };
 static_assert(sizeof(DecodeParams) == 464, "the mirror in providers/hip/attention/decode.rs");
 
+// Work items of a workgroup, unless a kernel says otherwise.
 constexpr u32 DECODE_ITEMS = 128;
 // Parts of the keys, at most.
 constexpr u32 DECODE_PARTS = 64;
@@ -104,7 +105,7 @@ template <u32 PACK> struct DecodeSum {
 };
 
 // The rows that a workgroup computes, and its part of the keys that any of them sees.
-template <class N, u32 ROWS> struct DecodePart {
+template <class N, u32 ROWS, u32 ITEMS = DECODE_ITEMS> struct DecodePart {
   const DecodeParams &p;
   N numbers;
   u32 tile, split, kv_head, batch, first_row, rows;
@@ -185,12 +186,12 @@ template <class N, u32 ROWS> struct DecodePart {
   }
 
   // Columns of a work item, of a row that all of them share.
-  static constexpr u32 SHARES = (N::MOST + DECODE_ITEMS - 1) / DECODE_ITEMS;
+  static constexpr u32 SHARES = (N::MOST + ITEMS - 1) / ITEMS;
 
   // Brings the rows of queries to workgroup memory, rotated: `put` stores what stands at a place of a row. Where this part
-  // has the new key and value, `keep` takes them: of each what stands at the places `item_id() + n * DECODE_ITEMS`.
+  // has the new key and value, `keep` takes them: of each what stands at the places `item_id() + n * ITEMS`.
   template <class Put, class Keep> METHOD void bring(Put put, Keep keep) const {
-    constexpr u32 ROUNDS = (ROWS * N::MOST + DECODE_ITEMS - 1) / DECODE_ITEMS;
+    constexpr u32 ROUNDS = (ROWS * N::MOST + ITEMS - 1) / ITEMS;
     constexpr u32 TOGETHER = ROUNDS < 4 ? ROUNDS : 4;
     const FlashParams &f = p.flash;
     u64 key = p.fresh_k + numbers.bytes(batch * p.fresh_k_strides[0] + kv_head * p.fresh_k_strides[1]);
@@ -203,18 +204,18 @@ template <class N, u32 ROWS> struct DecodePart {
     if (fresh) {
       UNROLL
       for (u32 n = 0; n < SHARES; n++) {
-        u32 i = numbers.column_of(item_id() + n * DECODE_ITEMS);
+        u32 i = numbers.column_of(item_id() + n * ITEMS);
         new_key[n] = Rotated::load(p, numbers, key, i < f.size ? i : 0, cosines, sines);
         v[n] = numbers.load(value, i < f.v_size ? i : 0);
       }
     }
 #pragma unroll 1
-    for (u32 first = item_id(); first < all; first += TOGETHER * DECODE_ITEMS) {
+    for (u32 first = item_id(); first < all; first += TOGETHER * ITEMS) {
       Rotated q[TOGETHER];
       f32 factors[TOGETHER];
       UNROLL
       for (u32 n = 0; n < TOGETHER; n++) {
-        u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at), r = row < rows ? row : 0;
+        u32 at = first + n * ITEMS, row = numbers.row_of(at), r = row < rows ? row : 0;
         u32 i = numbers.column_of(at - row * numbers.columns()), in = i < f.size ? i : 0;
         i64 from = batch * f.q_strides[0] + head_of(r) * f.q_strides[1] + query_of(r) * f.q_strides[2];
         q[n] = Rotated::load(p, numbers, f.q + numbers.bytes(from), in, cosines, sines);
@@ -222,7 +223,7 @@ template <class N, u32 ROWS> struct DecodePart {
       }
       UNROLL
       for (u32 n = 0; n < TOGETHER; n++) {
-        u32 at = first + n * DECODE_ITEMS, row = numbers.row_of(at), place = at - row * numbers.columns();
+        u32 at = first + n * ITEMS, row = numbers.row_of(at), place = at - row * numbers.columns();
         f32 x = q[n].number(numbers) * factors[n];
         if (at < all) put(row, place, numbers.column_of(place) < f.size ? x : 0);
       }
@@ -241,7 +242,7 @@ template <class N, u32 ROWS> struct DecodePart {
     bring(put, [&](const f32 (&k)[SHARES], const f32 (&v)[SHARES]) __attribute__((always_inline)) {
       UNROLL
       for (u32 n = 0; n < SHARES; n++) {
-        u32 i = item_id() + n * DECODE_ITEMS;
+        u32 i = item_id() + n * ITEMS;
         if (i >= N::MOST) continue;
         new_key[i] = narrow<T>(i < f.size ? k[n] : 0), new_value[i] = narrow<T>(i < f.v_size ? v[n] : 0);
         if (i < f.size) keys()[newest * f.k_strides[2] + i] = new_key[i];
@@ -312,7 +313,7 @@ template <class N, u32 ROWS> struct DecodePart {
   // Puts the sums of the workgroup's waves together, and those of all parts; see `sum_of_waves`.
   template <u32 WAVES> METHOD void finish(f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS]) const {
     u32 columns = numbers.columns(), all = parts_with_keys();
-    for (u32 at = item_id(); at < rows * columns; at += DECODE_ITEMS) {
+    for (u32 at = item_id(); at < rows * columns; at += ITEMS) {
       u32 r = numbers.row_of(at), i = at - r * columns;
       give(r, i, sum_of_waves<WAVES>(sums, most_of, total_of, r, i), split, all);
     }
@@ -323,7 +324,7 @@ template <class N, u32 ROWS> struct DecodePart {
   // their way: elements of TOGETHER parts.
   METHOD void join(f32 *memory, const f32 *parts, u32 splits) const {
     constexpr u32 LEAST = ROWS * N::LEAST;
-    constexpr u32 TOGETHER = 16, E = LEAST >= 4 * DECODE_ITEMS ? 4 : LEAST >= 2 * DECODE_ITEMS ? 2 : 1;
+    constexpr u32 TOGETHER = 16, E = LEAST >= 4 * ITEMS ? 4 : LEAST >= 2 * ITEMS ? 2 : 1;
     typedef f32 Elements __attribute__((ext_vector_type(E)));
     u32 columns = numbers.columns();
     f32 *most_of = memory, *total_of = memory + DECODE_PARTS * ROWS;
@@ -334,13 +335,13 @@ template <class N, u32 ROWS> struct DecodePart {
     };
     u32 first = item_id() * E;
     if (first < rows * columns) load(first, 0);
-    for (u32 i = item_id(); i < splits * ROWS; i += DECODE_ITEMS) {
+    for (u32 i = item_id(); i < splits * ROWS; i += ITEMS) {
       const f32 *of = parts + i / ROWS * part_size() + ROWS * columns + i % ROWS * 2;
       most_of[i] = of[0], total_of[i] = of[1];
     }
     barrier();
 #pragma unroll 1
-    for (u32 at = first; at < rows * columns; at += DECODE_ITEMS * E) {
+    for (u32 at = first; at < rows * columns; at += ITEMS * E) {
       if (at != first) load(at, 0);
       u32 r = numbers.row_of(at);
       DecodeSum<E> sum;

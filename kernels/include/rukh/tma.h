@@ -68,3 +68,9 @@ DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
 }
 // Barriers that were just begun become visible to the copy engine, once the workgroup's barrier is passed.
 DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+// A pack of 16 bytes of workgroup memory.
+DEVICE Unit load_pack(u32 at) {
+  u32 x, y, z, w;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at));
+  return Unit{x, y, z, w};
+}

@@ -86,11 +86,6 @@ DEVICE void store_words(u32 at, u32 x, u32 y) {
 DEVICE void store_pack(u32 at, Unit x) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
 }
-DEVICE Unit load_pack(u32 at) {
-  u32 x, y, z, w;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at));
-  return Unit{x, y, z, w};
-}
 // The same where `inside`; `to` stays where not.
 DEVICE void load_pack_if(Unit &to, u32 at, u32 inside) {
   u32 x = to[0], y = to[1], z = to[2], w = to[3];

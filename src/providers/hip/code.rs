@@ -74,6 +74,7 @@ pub(super) fn gains_by_early_start(family: &str) -> bool {
         "flash_decode_",
         "mma_flash_decode_",
         "hopper_few_",
+        "hopper_flash_decode_",
         "hopper_weight_chain",
         "hopper_weight_rows",
         "index",

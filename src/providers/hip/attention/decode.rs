@@ -34,18 +34,8 @@ const RESIDENT_OF_ONE_ROW: usize = 5;
 /// more rows than the memory between the processors for as many bytes.
 const READ_BY_ROWS: usize = 128 << 20;
 
-/// Rows that share keys from which on `mma.sync` is faster, and how many it takes together. On an H100, heads of 64 numbers
-/// with 4 rows each: 13.2 in place of 16.0 µs along 8000 keys, 7.0 as before along 512; with one row 6.8 in place of 5.7.
-/// It was measured on sm_90 alone, for which its kernels are built.
-const LEAST_MMA_ROWS: usize = 3;
-const MMA_ROWS: usize = 8;
-/// Workgroups for each processor, by their registers.
-const RESIDENT_OF_MMA: usize = 3;
-/// The parts that cost least to join, and more for caches that have so many keys.
-const MMA_SPLITS: usize = 16;
-const MANY_KEYS: usize = 16384;
 /// Workgroups of a cluster, as in the kernel: the most that every device with clusters runs together.
-const CLUSTER: usize = 8;
+pub(super) const CLUSTER: usize = 8;
 /// Steps of a part, at most, along which one cluster takes all keys, as in the kernel.
 const FEW_STEPS: usize = 3;
 /// Parts at most that come together by clusters, so that few are left for device memory to join. A step of Llama 1B in f16 after
@@ -86,12 +76,14 @@ const _: () = assert!(size_of::<DecodeParams>() == 464);
 /// A kernel and how it is launched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecodeKernel {
-    kernel: KernelName,
+    pub(super) kernel: KernelName,
     /// Parts of the keys, and of the rows that share a key head.
     splits: usize,
     tiles: usize,
     /// Bytes of the sums of a part.
     part: usize,
+    /// Whether keys come through a ring.
+    ring: bool,
 }
 
 /// A kernel, and what its launches follow from.
@@ -105,8 +97,9 @@ pub(super) struct Way {
     /// Workgroups for each processor, and parts of the keys at most.
     pub(super) resident: usize,
     pub(super) most_splits: usize,
-    /// The kernel of which [`CLUSTER`] parts come together in workgroup memory.
+    /// The kernel of which [`CLUSTER`] parts come together in workgroup memory, and the one whose keys come through rings there.
     pub(super) clustered: Option<&'static CStr>,
+    pub(super) ring: Option<KernelName>,
 }
 
 /// A new key and value of each sample and key head, which the launch puts into the caches that it reads.
@@ -124,7 +117,7 @@ pub(super) struct Fresh {
 impl Problem {
     /// Appends launches that do without the kernel for many rows.
     pub(super) fn plan_few_or_scores(&self, plan: &mut PlanBuilder<'_>, group: usize) -> Result<(), OpError> {
-        match self.decode_kernel(plan.provider.unit()) {
+        match self.decode_kernel(plan.provider.unit(), plan.is_behind_chain()) {
             Some(kernel) if !self.has_enough_rows() => plan.by_alignment(
                 ALIGNMENT,
                 &self.packed_operands(),
@@ -136,7 +129,8 @@ impl Problem {
     }
 
     /// The kernel that serves this problem, for operands at multiples of 16 bytes, and how it is launched.
-    pub(super) fn decode_kernel(&self, unit: Unit) -> Option<DecodeKernel> {
+    /// `behind_chain`: between chains of products.
+    pub(super) fn decode_kernel(&self, unit: Unit, behind_chain: bool) -> Option<DecodeKernel> {
         let pack = 16 / self.ty.size().max(1);
         let mask = self.mask.is_none_or(|m| [ElementType::Bool, ElementType::F32, self.ty].contains(&m.ty));
         let whole = |x: &Heads| {
@@ -150,7 +144,8 @@ impl Problem {
         let size = self.k.size.max(self.v.size);
         let rows = self.q.heads / self.k.heads * self.q.rows;
         let way = self.by_mma(unit, rows, size).or_else(|| self.by_numbers(unit, rows, size))?;
-        self.launched(unit, way)
+        let ring = way.ring.filter(|_| behind_chain);
+        self.launched(unit, Way { ring, ..way })
     }
 
     /// How a kernel is launched.
@@ -167,6 +162,7 @@ impl Problem {
         let fitting = way.resident * unit.compute_units / heads;
         let with_keys = self.k.rows.div_ceil(way.keys_at_once);
         let splits = fitting.min(with_keys).min(way.most_splits);
+        let ring = way.ring.filter(|_| self.has_ring(unit, heads)).map(|kernel| (kernel, CLUSTER));
         let clustered = way.clustered.and_then(|name| {
             let few_a_processor = RESIDENT_OF_CLUSTERS * unit.compute_units / heads;
             let most = splits.max(few_a_processor.min(with_keys).min(CLUSTERED_SPLITS));
@@ -175,14 +171,16 @@ impl Problem {
             let whole = if few { CLUSTER } else { (most / CLUSTER).max(1) * CLUSTER };
             // Workgroups of a cluster are in one group of 16 processors or more.
             let fits = heads * whole <= unit.compute_units / 16 * 16 * way.resident;
-            (splits > 1 && fits && (few || whole * 8 >= splits * 7)).then_some((name, whole))
+            (splits > 1 && fits && (few || whole * 8 >= splits * 7))
+                .then_some((KernelName { name, ..way.kernel }, whole))
         });
-        let (name, splits) = clustered.unwrap_or((way.kernel.name, splits));
+        let (kernel, splits) = ring.or(clustered).unwrap_or((way.kernel, splits));
         Some(DecodeKernel {
-            kernel: KernelName { name, ..way.kernel },
+            kernel,
             splits: if heads <= COUNTERS { splits.max(1) } else { 1 },
             tiles,
             part: way.rows * (way.size + 2) * size_of::<f32>(),
+            ring: ring.is_some(),
         })
     }
 
@@ -210,32 +208,7 @@ impl Problem {
             resident: if by_rows == 0 { RESIDENT_OF_ONE_ROW } else { RESIDENT },
             most_splits: MOST_SPLITS,
             clustered: None,
-        })
-    }
-
-    /// By `mma.sync`, where that is faster.
-    fn by_mma(&self, unit: Unit, rows: usize, size: usize) -> Option<Way> {
-        let family = match self.ty {
-            ElementType::F16 => "mma_flash_decode_f16",
-            ElementType::BF16 => "mma_flash_decode_bf16",
-            _ => return None,
-        };
-        let (name, clustered, size, keys_at_once) = match size {
-            0..=64 => (c"mma_flash_decode_64", c"mma_flash_decode_64_cluster8", 64, 128),
-            65..=128 => (c"mma_flash_decode_128", c"mma_flash_decode_128_cluster8", 128, 64),
-            _ => return None,
-        };
-        // The kernel counts the bytes of a row in 32 bits.
-        let row_bytes = [self.k, self.v].map(|x| x.strides[2] * self.ty.size());
-        let fits = row_bytes.iter().all(|&bytes| u32::try_from(bytes).is_ok());
-        (unit.wgmma && rows >= LEAST_MMA_ROWS && fits).then_some(Way {
-            kernel: KernelName { family, name },
-            rows: MMA_ROWS,
-            size,
-            keys_at_once,
-            resident: RESIDENT_OF_MMA,
-            most_splits: if self.k.rows > MANY_KEYS { 2 * MMA_SPLITS } else { MMA_SPLITS },
-            clustered: Some(clustered),
+            ring: None,
         })
     }
 
@@ -247,18 +220,24 @@ impl Problem {
         fresh: Option<Fresh>,
     ) -> Result<(), OpError> {
         let (params, addresses) = self.decode_params(plan, kernel, fresh);
-        self.launch_decode(plan, kernel, &params, &addresses)
+        match kernel.ring {
+            true => self.launch_ring(plan, kernel, params, &addresses),
+            false => self.launch_decode(plan, kernel, &params, &addresses),
+        }
     }
 
     pub(super) fn launch_decode<P: NoUninit>(
         &self,
         plan: &mut PlanBuilder<'_>,
-        DecodeKernel { kernel, splits, tiles, .. }: DecodeKernel,
+        decode: DecodeKernel,
         params: &P,
         addresses: &[(usize, Operand)],
     ) -> Result<(), OpError> {
-        let grid = [splits * tiles, self.k.heads, self.batch];
-        plan.launch_with(kernel, grid, ITEMS as u32, 0, params, addresses)
+        plan.launch_with(decode.kernel, self.decode_grid(decode), ITEMS as u32, 0, params, addresses)
+    }
+
+    pub(super) fn decode_grid(&self, DecodeKernel { splits, tiles, .. }: DecodeKernel) -> [usize; 3] {
+        [splits * tiles, self.k.heads, self.batch]
     }
 
     /// The parameters, and the addresses that they take.
@@ -331,6 +310,56 @@ mod tests {
     use super::super::scores::FirstQuery;
     use super::*;
 
+    /// One query of four heads for each head of keys.
+    fn problem(heads: usize, rows: usize, size: usize) -> Problem {
+        let of = |heads, rows| Heads::dense(Operand::Input(0), heads, rows, size);
+        Problem {
+            ty: ElementType::F16,
+            batch: 1,
+            q: of(4 * heads, 1),
+            k: of(heads, rows),
+            v: of(heads, rows),
+            y: of(4 * heads, 1),
+            scale: 1.0,
+            softcap: 0.0,
+            causal: true,
+            window: [None; 2],
+            first: FirstQuery::BeforeEnd,
+            lengths: None,
+            mask: None,
+            sink: None,
+            kept: None,
+        }
+    }
+
+    #[test]
+    fn between_chains_keys_come_through_rings() {
+        for (units, heads, rows, size, expected) in [
+            (132, 8, 8192, 64, Some("flash_decode_64_ring_cluster8")),
+            (132, 8, 512, 128, Some("flash_decode_128_ring_cluster8")),
+            (132, 15, 512, 80, Some("flash_decode_128_ring_cluster8")),
+            // So many clusters have no room at the same time.
+            (132, 16, 8192, 64, None),
+            (78, 9, 8192, 64, None),
+            // One workgroup has all keys.
+            (132, 8, 128, 64, None),
+        ] {
+            let unit = Unit { compute_units: units, ..Unit::HOPPER };
+            let problem = problem(heads, rows, size);
+            let chosen = |unit, behind_chain| {
+                let DecodeKernel { kernel, splits, ring, .. } =
+                    problem.decode_kernel(unit, behind_chain).unwrap();
+                ring.then(|| {
+                    assert_eq!(splits, CLUSTER);
+                    kernel.name.to_str().unwrap()
+                })
+            };
+            assert_eq!(chosen(unit, true), expected, "{heads} heads of {size} along {rows} keys on {units}");
+            assert_eq!(chosen(unit, false), None);
+            assert_eq!(chosen(Unit { tensor_maps: false, ..unit }, true), None);
+        }
+    }
+
     #[test]
     fn few_keys_are_parts_of_one_cluster() {
         for (units, heads, rows, size, expected) in [
@@ -354,26 +383,9 @@ mod tests {
             // So many clusters have no room at the same time.
             (132, 60, 2048, 64, ("mma_flash_decode_64", 6)),
         ] {
-            let of = |heads, rows| Heads::dense(Operand::Input(0), heads, rows, size);
-            let problem = Problem {
-                ty: ElementType::F16,
-                batch: 1,
-                q: of(4 * heads, 1),
-                k: of(heads, rows),
-                v: of(heads, rows),
-                y: of(4 * heads, 1),
-                scale: 1.0,
-                softcap: 0.0,
-                causal: true,
-                window: [None; 2],
-                first: FirstQuery::BeforeEnd,
-                lengths: None,
-                mask: None,
-                sink: None,
-                kept: None,
-            };
+            let problem = problem(heads, rows, size);
             let DecodeKernel { kernel, splits, .. } =
-                problem.decode_kernel(Unit { compute_units: units, ..Unit::HOPPER }).unwrap();
+                problem.decode_kernel(Unit { compute_units: units, ..Unit::HOPPER }, false).unwrap();
             let chosen = (kernel.name.to_str().unwrap(), splits);
             assert_eq!(chosen, expected, "{heads} heads of {size} along {rows} keys on {units}");
         }

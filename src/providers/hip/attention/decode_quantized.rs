@@ -64,6 +64,7 @@ impl Problem {
             resident: if unit.mma_sync { RESIDENT } else { RESIDENT_ELSEWHERE },
             most_splits: MOST_SPLITS,
             clustered: None,
+            ring: None,
         };
         if usable { self.launched(unit, way) } else { None }
     }

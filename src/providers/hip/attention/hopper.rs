@@ -129,7 +129,7 @@ impl Problem {
     }
 
     /// How the engine copies so many rows of one head, a panel at a time.
-    fn map(&self, heads: &Heads, rows: usize) -> TensorMap {
+    pub(super) fn map(&self, heads: &Heads, rows: usize) -> TensorMap {
         let [batch, head, row] = heads.strides;
         let sizes = [heads.size, heads.rows, heads.heads, self.batch];
         TensorMap {

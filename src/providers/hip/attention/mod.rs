@@ -1,6 +1,7 @@
 //! Attention: products on the matrix cores with a masked softmax between them.
 
 mod decode;
+mod decode_mma;
 mod decode_quantized;
 mod flash;
 mod four_waves;

@@ -8,9 +8,15 @@ impl PlanBuilder<'_> {
         PlanBuilder { constants, ..self }
     }
 
-    /// Tells which inputs the last kernel before this node does not write. Without it none is known.
-    pub(crate) fn with_settled(self, settled: Vec<bool>) -> Self {
-        PlanBuilder { settled, ..self }
+    /// Tells which inputs the last kernel before this node does not write, and whether that one is likely a chain of products. Without it
+    /// none is known.
+    pub(crate) fn with_settled(self, settled: Vec<bool>, behind_chain: bool) -> Self {
+        PlanBuilder { settled, behind_chain, ..self }
+    }
+
+    /// Whether the kernel before this node likely is a chain of products, and so the next one.
+    pub(in super::super) fn is_behind_chain(&self) -> bool {
+        self.behind_chain
     }
 
     /// Whether an operand is such an input, and the next launch is the node's first. That one may read it before it waits.

@@ -116,6 +116,7 @@ const WORKSPACE_ALIGNMENT: u64 = 256;
 const LIBRARY_OPERANDS: usize = 6;
 
 /// Launches, ready for any run on these shapes.
+#[derive(Default)]
 pub(crate) struct LaunchPlan {
     launches: Vec<PlannedLaunch>,
     params: Vec<u8>,
@@ -165,28 +166,16 @@ pub(crate) struct PlanBuilder<'p> {
     constants: Vec<bool>,
     /// Inputs that the kernel just before does not write.
     settled: Vec<bool>,
+    behind_chain: bool,
     plan: LaunchPlan,
     table: Vec<u8>,
 }
 
 impl<'p> PlanBuilder<'p> {
     pub(crate) fn new(provider: &'p Provider, given: Given) -> Self {
-        let plan = LaunchPlan {
-            launches: Vec::new(),
-            params: Vec::new(),
-            patches: Vec::new(),
-            maps: Vec::new(),
-            table: None,
-            kept: Vec::new(),
-            work_of_caller: None,
-            blocking: provider.launch_blocking(),
-            lets_next_start: false,
-            link: None,
-            scratch: 0,
-            reports_errors: false,
-        };
+        let plan = LaunchPlan { blocking: provider.launch_blocking(), ..LaunchPlan::default() };
         let (constants, settled, table) = (Vec::new(), Vec::new(), Vec::new());
-        PlanBuilder { provider, given, constants, settled, plan, table }
+        PlanBuilder { provider, given, constants, settled, behind_chain: false, plan, table }
     }
 
     /// Appends a launch of `grid` workgroups of [`GROUP`] work items. `addresses` tells, by offset in the

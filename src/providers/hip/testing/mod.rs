@@ -258,7 +258,7 @@ fn planned_with(
     // Beside constants all other inputs are there before the node's first kernel.
     if !constants.is_empty() {
         let is_constant = (0..inputs.len()).map(|i| constants.contains(&i)).collect();
-        plan = plan.with_constants(is_constant).with_settled(vec![true; inputs.len()]);
+        plan = plan.with_constants(is_constant).with_settled(vec![true; inputs.len()], true);
     }
     let on_host = |i: usize| registered.shape_inputs.contains(&i) || kernel.host_inputs().contains(&i);
     let arguments: Vec<Option<Argument<'_>>> = tensors

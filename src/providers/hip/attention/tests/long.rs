@@ -4,7 +4,7 @@ use crate::graph::Attribute;
 use crate::tensor::{Bool, ElementType, Value};
 
 use super::super::super::testing::data::{between, tensor, tolerance};
-use super::super::super::testing::{both, both_in};
+use super::super::super::testing::{both, both_in, both_with};
 
 const TYPES: [ElementType; 2] = [ElementType::F16, ElementType::BF16];
 
@@ -148,11 +148,12 @@ fn one_query_along_parts_of_caches() {
                     tensor(&[1], lengths.into_iter().max().into_iter()),
                 ];
                 let attributes = [("num_heads", Attribute::Int(8)), ("kv_num_heads", Attribute::Int(2))];
-                let Some(out) = both_in("com.microsoft", "GroupQueryAttention", 1, &attributes, &inputs, 3)
-                else {
-                    return;
-                };
+                let (domain, name) = ("com.microsoft", "GroupQueryAttention");
+                let Some(out) = both_in(domain, name, 1, &attributes, &inputs, 3) else { return };
                 out.assert_close(&format!("case {i}: {ty} heads of {size}"), tolerance(ty));
+                // As between chains of products, where keys come through rings.
+                let Some(out) = both_with(domain, name, 1, &attributes, &inputs, &[6]) else { return };
+                out.assert_close(&format!("case {i}: {ty} heads of {size}, behind a chain"), tolerance(ty));
             }
         }
     }
