@@ -1,6 +1,8 @@
 //! Products that follow one another become one launch, which the step of the last of them has.
 
-use crate::providers::hip::{ChainLink, Given, Linked, MOST_LINKS, PlanBuilder, ROWS_ADDED, plan_chain};
+use crate::providers::hip::{
+    ChainLink, Given, LaunchPlan, Linked, MOST_LINKS, PlanBuilder, ROWS_ADDED, plan_chain,
+};
 
 use crate::error::{Result, Status};
 use crate::ops::OpError;
@@ -12,7 +14,7 @@ use super::shaped::{DeviceStep, StepPlan};
 /// Bytes of weights that a chain has at least for each product, in the mean. On an H200 a step of Llama 8B with 4 bits (31 MB) takes 0.83
 /// of the time, one of Llama 1B (8.6 MB) 0.88; where three sessions work at once 0.99 and 1.16. Smaller ones were not measured. Tests
 /// have small ones.
-pub(super) const LEAST_BYTES: usize = if cfg!(test) { 0 } else { 8 << 20 };
+const LEAST_BYTES: usize = if cfg!(test) { 0 } else { 8 << 20 };
 
 impl Planner<'_> {
     /// Joins steps of which each takes the result of the one before, and nobody else does. What the launch stores may lie where values
@@ -70,6 +72,12 @@ impl Planner<'_> {
             _ => Seen::Other,
         }
     }
+}
+
+/// Whether a product will likely be one of a chain: before the products behind it are known, by its own bytes. Those of queries, keys and
+/// values are the least of a layer's, some two fifths of the mean.
+pub(super) fn is_likely_chained(launches: &LaunchPlan) -> bool {
+    launches.link().is_some_and(|link| (LEAST_BYTES / 3..).contains(&link.bytes()))
 }
 
 fn link(plan: &StepPlan) -> Option<&ChainLink> {

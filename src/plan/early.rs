@@ -2,7 +2,7 @@
 
 use crate::providers::hip::LaunchPlan;
 
-use super::chain::LEAST_BYTES;
+use super::chain::is_likely_chained;
 use super::planner::Planner;
 use super::program::Step;
 use super::shaped::State;
@@ -27,12 +27,6 @@ impl Planner<'_> {
         let settles = launches.is_some_and(LaunchPlan::settles_others);
         self.before.wrote(outputs.map(|&output| self.roots[output as usize]), settles);
         let chains = self.program.device.as_ref().is_some_and(|device| device.provider.chains_products());
-        self.before.is_chained = chains && launches.is_some_and(may_be_chained);
+        self.before.is_chained = chains && launches.is_some_and(is_likely_chained);
     }
-}
-
-/// Whether a product is likely one of a chain ([`join_products`](Planner::join_products)), as the product of queries, keys and values is,
-/// which has the least bytes of a layer's.
-fn may_be_chained(launches: &LaunchPlan) -> bool {
-    launches.link().is_some_and(|link| link.bytes() >= LEAST_BYTES / 3)
 }
