@@ -158,3 +158,41 @@ fn one_query_along_parts_of_caches() {
         }
     }
 }
+
+#[test]
+fn one_query_through_rings() {
+    // Query and key heads and their size, the window, the cap of scores, room of the caches and keys of two samples.
+    const CASES: [([usize; 3], i64, f32, usize, [i32; 2]); 6] = [
+        ([8, 2, 80], -1, 0.0, 1000, [1000, 130]),
+        ([8, 2, 96], 300, 0.0, 1000, [993, 301]),
+        ([12, 3, 72], -1, 2.0, 2100, [2051, 129]),
+        ([8, 2, 40], 1500, 0.0, 4100, [4100, 1501]),
+        // More rows than a workgroup has.
+        ([24, 2, 64], -1, 0.0, 3000, [2999, 1]),
+        ([12, 1, 128], 1000, 3.0, 3000, [2500, 1017]),
+    ];
+    for (i, ([heads, kv_heads, size], window, softcap, room, lengths)) in CASES.into_iter().enumerate() {
+        for ty in TYPES {
+            let numbers = |heads: usize, seed| between(ty, &[2, 1, heads * size], [-1.0, 1.0], seed);
+            let cache = |seed| between(ty, &[2, kv_heads, room, size], [-1.0, 1.0], seed);
+            let inputs = [
+                numbers(heads, 1),
+                numbers(kv_heads, 2),
+                numbers(kv_heads, 3),
+                cache(4),
+                cache(5),
+                tensor(&[2], lengths.map(|n| n - 1).into_iter()),
+                tensor(&[1], lengths.into_iter().max().into_iter()),
+            ];
+            let attributes = [
+                ("num_heads", Attribute::Int(heads as i64)),
+                ("kv_num_heads", Attribute::Int(kv_heads as i64)),
+                ("local_window_size", Attribute::Int(window)),
+                ("softcap", Attribute::Float(softcap)),
+            ];
+            let (domain, name) = ("com.microsoft", "GroupQueryAttention");
+            let Some(out) = both_with(domain, name, 1, &attributes, &inputs, &[6]) else { return };
+            out.assert_close(&format!("case {i}: {ty}"), tolerance(ty));
+        }
+    }
+}
