@@ -22,6 +22,7 @@ static_assert(RING_ITEMS == 256 && RING_BYTES == 196608, "ITEMS and RING in prov
 // Keys of a part are a multiple of this.
 constexpr u32 LEAST_OF_PART = 128;
 
+// `maps`: where the tensor maps are. KEYS: of a wave's step. CLUSTER: workgroups of a cluster, which are all parts of the keys.
 template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_ring(const DecodeParams &p, u64 maps) {
   typedef MmaDecode<T, SIZE, RING_ITEMS> Decode;
   constexpr u32 ROWS = Decode::ROWS, WAVES = Decode::WAVES, PACK = Decode::PACK, PACKS = Decode::PACKS, BLOCK = WAVES * KEYS;
@@ -128,10 +129,10 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_rin
   decode.template finish<CLUSTER>(sums, others);
 }
 
-#define RING_DECODE_KERNEL(T, SIZE, KEYS)                                                      \
-  KERNEL_RESIDENT(RING_ITEMS, 1) flash_decode_##SIZE##_ring_cluster8(const RingDecodeParams p) { \
-    u64 maps;                                                                                  \
-    FIND_PARAMETERS(flash_decode_##SIZE##_ring_cluster8, maps);                            \
-    flash_decode_ring<T, SIZE, KEYS, 8>(p.decode, maps + __builtin_offsetof(RingDecodeParams, maps));                                       \
+#define RING_DECODE_KERNEL(T, SIZE, KEYS)                                                               \
+  KERNEL_RESIDENT(RING_ITEMS, 1) flash_decode_##SIZE##_ring_cluster8(const RingDecodeParams p) {        \
+    u64 params;                                                                                         \
+    FIND_PARAMETERS(flash_decode_##SIZE##_ring_cluster8, params);                                       \
+    flash_decode_ring<T, SIZE, KEYS, 8>(p.decode, params + __builtin_offsetof(RingDecodeParams, maps)); \
   }
 #define RING_DECODE_KERNELS(T) RING_DECODE_KERNEL(T, 64, 32) RING_DECODE_KERNEL(T, 128, 16)
