@@ -26,12 +26,14 @@ constexpr u32 ROWS_WAVES = 8, BLOCKS_OF_WAVE = 4, ROWS_BLOCK = 32, ROWS_NUMBERS 
 constexpr u32 ROWS_BOX = 16 * 256, ROWS_SCALE_LINE = ROWS_NUMBERS / ROWS_BLOCK * 2, ROWS_SCALES = 16 * ROWS_SCALE_LINE;
 constexpr u32 ROWS_SLOT = 4 * ROWS_BOX + 2 * ROWS_SCALES;
 static_assert(ROWS_SLOT == 18432, "SLOT in providers/hip/weight_only/rows.rs");
-constexpr u32 ROWS_WORKERS = ROWS_WAVES * 32;
+constexpr u32 ROWS_WORKERS = ROWS_WAVES * 32, BLOCKS_OF_SLOT = ROWS_WAVES * BLOCKS_OF_WAVE;
 // Slots of a ring at most, of whose barriers there is room; bytes of all barriers and units.
 constexpr u32 ROWS_SLOTS = 8, ROWS_SMALL = 256;
 static_assert(ROWS_SLOTS == 8 && ROWS_SMALL == 256, "MOST_SLOTS and SMALL in providers/hip/weight_only/rows.rs");
 // What means are multiplied with, so that those of small elements keep their bits as halves.
 constexpr f32 MEANS_TIMES = 1024;
+// What even elements of a row are multiplied with: the numbers that they meet have the unit 2^-24, those of odd ones 2^-20.
+constexpr f32 EVEN_TIMES = 16;
 // The least unit of a row: with it the largest element times the largest scale has room.
 constexpr f32 LEAST_UNIT = 0x1p-32f;
 
@@ -73,13 +75,19 @@ DEVICE bool any_worker(bool says) {
   return r;
 }
 
-// Puts eight elements of a block into a row as a lane multiplies them, and of the block the mean times MEANS_TIMES, as the sum of two
-// halves, beside those of the wave's other blocks. The lanes of a block call this together. Tells whether the mean is finite so.
+// The waves that finish tiles wait until the rows lie there.
+template <u32 GROUPS> DEVICE void rows_are_there() { arrive_at(2, ROWS_WORKERS + GROUPS * 32); }
+template <u32 GROUPS> DEVICE void wait_for_rows() { barrier_of(2, ROWS_WORKERS + GROUPS * 32); }
+
+// Puts eight elements of a block, of which those with even numbers are 16 times what they are, into a row as a lane multiplies them,
+// and of the block the mean times MEANS_TIMES, as the sum of two halves, beside those of the slot's other blocks: high ones and low
+// ones as lanes take them for mma.sync. The lanes of a block call this together. Tells whether the mean is finite so.
 DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 groups) {
-  u32 t = item_id() % 4, in_wave = block % BLOCKS_OF_WAVE, group = row / 8, line = row % 8;
-  f32 sum = 0;
+  u32 t = item_id() % 4, in_slot = block % BLOCKS_OF_SLOT, group = row / 8, line = row % 8;
+  f32 even = 0, odd = 0;
   UNROLL
-  for (u32 v = 0; v < 8; v++) sum += widen_one(f16{}, x[v / 2], v % 2);
+  for (u32 w = 0; w < 4; w++) even += widen_one(f16{}, x[w], false), odd += widen_one(f16{}, x[w], true);
+  f32 sum = fma_(even, 1 / EVEN_TIMES, odd);
   sum += lane_xor(sum, 1), sum += lane_xor(sum, 2);
   // Numbers of a word come in the order 0, 4, 1, 5, 2, 6, 3, 7.
   Unit ordered = {__nvvm_prmt(x[0], x[2], 0x5410), __nvvm_prmt(x[0], x[2], 0x7632), __nvvm_prmt(x[1], x[3], 0x5410),
@@ -87,8 +95,8 @@ DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 group
   store_pack(m.rows + (block * groups + group) * 512 + (line * 4 + t) * 16, ordered);
   f32 mean = sum * (MEANS_TIMES / ROWS_BLOCK);
   u32 high = bits<u16>((f16)mean), low = bits<u16>((f16)(mean - widen_one(f16{}, high, false)));
-  u32 to = m.means + ((block / BLOCKS_OF_WAVE * groups + group) * 32 + line * 4) * 4;
-  if (t < 2) store_half_word(to + (in_wave / 2 + t * 2) * 4 + in_wave % 2 * 2, t ? low : high);
+  u32 to = m.means + (block / BLOCKS_OF_SLOT * groups + group) * 1024 + (line * 4 + in_slot % 8 / 2) * 16;
+  if (t < 2) store_half_word(to + t * 512 + in_slot / 8 * 4 + in_slot % 2 * 2, t ? low : high);
   return __builtin_fabsf(mean) <= 65504;
 }
 
@@ -96,7 +104,7 @@ DEVICE bool put_eight(const RowsMemory &m, Unit x, u32 block, u32 row, u32 group
 // squares of elements are summed in workgroup memory. Tells whether halves have room for all; who sees a row that they have not makes
 // the row's unit smaller there.
 template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, const f32 (&units)[GROUPS]) {
-  constexpr u32 AHEAD = 4;
+  constexpr u32 AHEAD = 4, ONES = 0x3c003c00;
   u32 item = item_id(), wave = item / 32, lane = item % 32, row = lane / 4, t = lane % 4, blocks = p.part / ROWS_BLOCK;
   bool stores_sum = p.sum && share.first == 0, fit[GROUPS], all_fit = true;
   f32 squares[GROUPS] = {};
@@ -105,10 +113,11 @@ template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const Ro
   u64 begin = ((u64)row * p.k + share.from + t * 8) * 2, further = (u64)p.k * 16;
 #pragma unroll 1
   for (u32 first = wave; first < blocks; first += AHEAD * ROWS_WAVES) {
-    Unit x[AHEAD][GROUPS] = {}, added[AHEAD][GROUPS] = {}, by[AHEAD] = {};
+    Unit x[AHEAD][GROUPS] = {}, added[AHEAD][GROUPS] = {}, by[AHEAD];
     UNROLL
     for (u32 j = 0; j < AHEAD; j++) {
       u32 block = first + j * ROWS_WAVES;
+      by[j] = Unit{ONES, ONES, ONES, ONES};
       if (block >= blocks) continue;
       if (p.scale) by[j] = load_unit(p.scale + (share.from + t * 8) * 2 + block * 64);
       UNROLL
@@ -125,23 +134,19 @@ template <u32 GROUPS> DEVICE bool bring_part(const WeightRowsParams &p, const Ro
       UNROLL
       for (u32 g = 0; g < GROUPS; g++) {
         Unit y = x[j][g];
+        f32 even = EVEN_TIMES * units[g];
         if (p.skip) {
           UNROLL
           for (u32 w = 0; w < 4; w++) y[w] = add_two(f16{}, y[w], added[j][g][w]);
           if (stores_sum && g * 8 + row < p.count) store_unit(p.sum + begin + g * further + block * 64, y);
         }
-        if (p.scale)
-          UNROLL
-          for (u32 w = 0; w < 4; w++) {
-            f32 low = widen_one(f16{}, y[w], false), high = widen_one(f16{}, y[w], true);
-            squares[g] = fma_(low, low, fma_(high, high, squares[g]));
-            f32 of_low = widen_one(f16{}, by[j][w], false) * units[g], of_high = widen_one(f16{}, by[j][w], true) * units[g];
-            y[w] = narrow_two(f16{}, low * of_low, high * of_high);
-          }
-        else if (units[g] != 1)
-          UNROLL
-          for (u32 w = 0; w < 4; w++)
-            y[w] = narrow_two(f16{}, widen_one(f16{}, y[w], false) * units[g], widen_one(f16{}, y[w], true) * units[g]);
+        UNROLL
+        for (u32 w = 0; w < 4; w++) {
+          f32 low = widen_one(f16{}, y[w], false), high = widen_one(f16{}, y[w], true);
+          squares[g] = fma_(low, low, fma_(high, high, squares[g]));
+          f32 of_low = widen_one(f16{}, by[j][w], false) * even, of_high = widen_one(f16{}, by[j][w], true) * units[g];
+          y[w] = narrow_two(f16{}, low * of_low, high * of_high);
+        }
         fit[g] &= put_eight(m, y, block, g * 8 + row, GROUPS);
       }
     }
@@ -171,6 +176,7 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void bring_rows(const WeightRowsParams
     // Before one of them becomes smaller again.
     any_worker(false);
   }
+  rows_are_there<GROUPS>();
   if constexpr (CLUSTER > 1) cluster_wait();
   if (p.scale && item < GROUPS * 8) {
     f32 square = 0;
