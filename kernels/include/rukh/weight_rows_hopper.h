@@ -4,17 +4,17 @@
 // At most one workgroup stays on each processor, and takes tiles of 32 lines until none are left. A cluster of
 // workgroups shares tiles: each has a part of K, keeps that part of the rows in workgroup memory, and gives what it has of a tile's
 // sums to the one which finishes the tile. One wave brings weights through a ring, eight multiply, each an eighth of the depth of a
-// slot, and one for each eight rows adds the sums of waves and stores results.
+// slot, and one for each eight rows multiplies scales with means, adds the sums of waves and stores results.
 //
-// `mma.sync` has the weights as 16 lines and eight rows as its columns. Numbers of 4 bits are halves as they are, multiples of
-// 2^-24, so that they cost a shift and a mask for two. A block's scale multiplies its sums of f32. What its zero point is too much,
-// 8 times the scale times the sum of the block's elements, comes of another product: four blocks' scales as they are times the mean
-// of each block's elements, in two parts.
+// `mma.sync` has the weights as 16 lines and eight rows as its columns. Numbers of 4 bits are halves as they are: with a shift for
+// eight of them and a mask for two they are multiples of 2^-24, or of 2^-20, and the elements that meet the former are 16 times what
+// they are. A block's scale multiplies its sums of f32. What its zero point is too much, 8 times the scale times the sum of the block's
+// elements, comes of another product: scales as they are times the mean of each block's elements, in two parts.
 //
 // Access: boxes of 16 lines of 256 bytes, whose packs of 16 bytes are permuted within 128 bytes (wgmma.h). Rows lie as lanes take
 // them for mma.sync. Bound: the bytes of the weights over the memory's bandwidth.
 #pragma once
-#include "weight_rows_place.h"
+#include "weight_rows_bring.h"
 
 // Brings the weights of a workgroup's tiles.
 DEVICE void bring_weight_tiles(const WeightRowsParams &p, u64 maps, const RowsMemory &m, RowsShare share) {
@@ -39,13 +39,6 @@ DEVICE void bring_weight_tiles(const WeightRowsParams &p, u64 maps, const RowsMe
       place.next(p.slots);
     }
   }
-}
-
-// 16 lines of weights times eight columns of rows.
-DEVICE void multiply_rows(f32 (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
 // The sums of a wave, of numbers as halves times the scale, for both 16 lines and each eight rows.
