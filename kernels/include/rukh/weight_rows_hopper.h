@@ -4,17 +4,17 @@
 // At most one workgroup stays on each processor, and takes tiles of 32 lines until none are left. A cluster of
 // workgroups shares tiles: each has a part of K, keeps that part of the rows in workgroup memory, and gives what it has of a tile's
 // sums to the one which finishes the tile. One wave brings weights through a ring, eight multiply, each an eighth of the depth of a
-// slot, and one for each eight rows adds the sums of waves and stores results.
+// slot, and one for each eight rows multiplies scales with means, adds the sums of waves and stores results.
 //
-// `mma.sync` has the weights as 16 lines and eight rows as its columns. Numbers of 4 bits are halves as they are, multiples of
-// 2^-24, so that they cost a shift and a mask for two. A block's scale multiplies its sums of f32. What its zero point is too much,
-// 8 times the scale times the sum of the block's elements, comes of another product: four blocks' scales as they are times the mean
-// of each block's elements, in two parts.
+// `mma.sync` has the weights as 16 lines and eight rows as its columns. Numbers of 4 bits are halves as they are: with a shift for
+// eight of them and a mask for two they are multiples of 2^-24, or of 2^-20, and the elements that meet the former are 16 times what
+// they are. A block's scale multiplies its sums of f32. What its zero point is too much, 8 times the scale times the sum of the block's
+// elements, comes of another product: scales as they are times the mean of each block's elements, in two parts.
 //
 // Access: boxes of 16 lines of 256 bytes, whose packs of 16 bytes are permuted within 128 bytes (wgmma.h). Rows lie as lanes take
 // them for mma.sync. Bound: the bytes of the weights over the memory's bandwidth.
 #pragma once
-#include "weight_rows_place.h"
+#include "weight_rows_bring.h"
 
 // Brings the weights of a workgroup's tiles.
 DEVICE void bring_weight_tiles(const WeightRowsParams &p, u64 maps, const RowsMemory &m, RowsShare share) {
@@ -41,22 +41,8 @@ DEVICE void bring_weight_tiles(const WeightRowsParams &p, u64 maps, const RowsMe
   }
 }
 
-// 16 lines of weights times eight columns of rows, where K is 16 or 8.
-DEVICE void multiply_rows(f32 (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-DEVICE void multiply_means(f32 (&d)[4], u32 a0, u32 a1, u32 b0) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a0), "r"(a1), "r"(b0));
-}
-
-// The sums of a wave: of numbers as halves, times the scale; of scales times means. For both 16 lines, and each eight rows.
-template <u32 GROUPS> struct RowsSums {
-  f32 products[2][GROUPS][4], means[2][GROUPS][4];
-};
+// The sums of a wave, of numbers as halves times the scale, for both 16 lines and each eight rows.
+template <u32 GROUPS> using RowsSums = f32[2][GROUPS][4];
 
 // A wave's four blocks of a slot of 32 lines, which is free again as soon as they are in registers.
 struct RowsBlocks {
@@ -79,19 +65,9 @@ struct RowsBlocks {
     return x;
   }
 
-  // `elements`, `means`: where those of the rows lie.
-  template <u32 GROUPS> METHOD void use(RowsSums<GROUPS> &sums, u32 elements, u32 means, bool is_second) const {
-    constexpr u32 MASK = 0x000f000f;
-    UNROLL
-    for (u32 g = 0; g < GROUPS; g++) {
-      u32 of_rows = load_word(means + g * 128);
-      UNROLL
-      for (u32 h = 0; h < 2; h++) {
-        // `opaque`: an index that is not known would put all into memory.
-        u32 one[2] = {opaque(scales[h][0][0]), opaque(scales[h][1][0])}, two[2] = {opaque(scales[h][0][1]), opaque(scales[h][1][1])};
-        multiply_means(sums.means[h][g], is_second ? two[0] : one[0], is_second ? two[1] : one[1], of_rows);
-      }
-    }
+  // `elements`: where those of the rows lie.
+  template <u32 GROUPS> METHOD void use(RowsSums<GROUPS> &sums, u32 elements) const {
+    constexpr u32 EVEN = 0x000f000f, ODD = 0x00f000f0;
     UNROLL
     for (u32 b = 0; b < BLOCKS_OF_WAVE; b++) {
       Unit row[GROUPS];
@@ -104,16 +80,14 @@ struct RowsBlocks {
         f32 scale[2];
         UNROLL
         for (u32 e = 0; e < 2; e++) scale[e] = widen_one(f16{}, scales[h][e][b / 2], b % 2);
-        u32 words[8];
-        UNROLL
-        for (u32 s = 0; s < 4; s++) words[2 * s] = x >> (4 * s) & MASK, words[2 * s + 1] = y >> (4 * s) & MASK;
+        u32 further_x = x >> 8, further_y = y >> 8;
         UNROLL
         for (u32 g = 0; g < GROUPS; g++) {
           f32 d[4] = {};
-          multiply_rows(d, words[0], words[1], words[2], words[3], row[g][0], row[g][1]);
-          multiply_rows(d, words[4], words[5], words[6], words[7], row[g][2], row[g][3]);
+          multiply_rows(d, x & EVEN, y & EVEN, x & ODD, y & ODD, row[g][0], row[g][1]);
+          multiply_rows(d, further_x & EVEN, further_y & EVEN, further_x & ODD, further_y & ODD, row[g][2], row[g][3]);
           UNROLL
-          for (u32 i = 0; i < 4; i++) sums.products[h][g][i] = fma_(d[i], scale[i / 2], sums.products[h][g][i]);
+          for (u32 i = 0; i < 4; i++) sums[h][g][i] = fma_(d[i], scale[i / 2], sums[h][g][i]);
         }
       }
     }
@@ -134,7 +108,7 @@ template <u32 GROUPS> DEVICE void multiply_tiles(const WeightRowsParams &p, cons
 #pragma unroll 1
   for (u32 tile = share.first; tile < p.tiles; tile += share.stride) {
     RowsSums<GROUPS> sums = {};
-    u32 elements = m.rows + wave * BLOCKS_OF_WAVE * GROUPS * 512 + lane * 16, means = m.means + wave * GROUPS * 128 + lane * 4;
+    u32 elements = m.rows + wave * BLOCKS_OF_WAVE * GROUPS * 512 + lane * 16;
 #pragma unroll 1
     for (u32 k = wave * BLOCKS_OF_WAVE * ROWS_BLOCK; k < p.padded; k += ROWS_NUMBERS) {
       wait_phase(m.full + place.slot * 8, place.phase);
@@ -143,8 +117,8 @@ template <u32 GROUPS> DEVICE void multiply_tiles(const WeightRowsParams &p, cons
       if (inside) blocks = RowsBlocks::load(places, m.ring + place.slot * ROWS_SLOT, scales_at);
       wave_barrier();
       if (lane == 0) arrive(m.empty + place.slot * 8);
-      if (inside) blocks.use(sums, elements, means, t % 2);
-      elements += ROWS_NUMBERS / ROWS_BLOCK * GROUPS * 512, means += ROWS_WAVES * GROUPS * 128;
+      if (inside) blocks.use<GROUPS>(sums, elements);
+      elements += BLOCKS_OF_SLOT * GROUPS * 512;
       place.next(p.slots);
     }
     wait_phase(m.board_empty, phase ^ 1);
@@ -153,14 +127,32 @@ template <u32 GROUPS> DEVICE void multiply_tiles(const WeightRowsParams &p, cons
     UNROLL
     for (u32 h = 0; h < 2; h++)
       UNROLL
-      for (u32 g = 0; g < GROUPS; g++) {
-        f32 x[4];
-        UNROLL
-        for (u32 i = 0; i < 4; i++) x[i] = fma_(sums.products[h][g][i], 0x1p24f, -256 / MEANS_TIMES * sums.means[h][g][i]);
-        store_four(to + (h * GROUPS + g) * 512, x);
-      }
+      for (u32 g = 0; g < GROUPS; g++) store_four(to + (h * GROUPS + g) * 512, sums[h][g]);
     wave_barrier();
     if (lane == 0) arrive(m.board_full);
+  }
+}
+
+// Multiplies the scales of a tile with the means of eight rows as they come. `means`: those of a lane.
+DEVICE void multiply_means(const WeightRowsParams &p, const RowsMemory &m, RingPlace &place, u32 means, u32 further, f32 (&sums)[2][4]) {
+  u32 lane = item_id() % 32, scales_at = 4 * ROWS_BOX + lane % 16 * ROWS_SCALE_LINE + lane / 16 * 16;
+#pragma unroll 1
+  for (u32 k = 0; k < p.part; k += ROWS_NUMBERS, means += further) {
+    Unit high = load_pack(means), low = load_pack(means + 512);
+    wait_phase(m.full + place.slot * 8, place.phase);
+    UNROLL
+    for (u32 b = 0; b < 2; b++) {
+      if (k + b * (ROWS_NUMBERS / 2) >= p.part) break;
+      UNROLL
+      for (u32 h = 0; h < 2; h++) {
+        Chunk x = load_blocks(m.ring + place.slot * ROWS_SLOT + scales_at + h * ROWS_SCALES + b * 32);
+        multiply_rows(sums[h], x.word[0], x.word[1], x.word[2], x.word[3], high[b * 2], high[b * 2 + 1]);
+        multiply_rows(sums[h], x.word[0], x.word[1], x.word[2], x.word[3], low[b * 2], low[b * 2 + 1]);
+      }
+    }
+    wave_barrier();
+    if (lane == 0) arrive(m.empty + place.slot * 8);
+    place.next(p.slots);
   }
 }
 
@@ -192,14 +184,16 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void finish_tiles(const WeightRowsPara
   wait_for_kernels_before();
   f32 factors[2] = {1, 1}, by[2] = {1, 1};
   if constexpr (CLUSTER > 1) cluster_wait();
+  wait_for_rows<GROUPS>();
+  RingPlace place = {0, 0};
+  UNROLL
+  for (u32 i = 0; i < 2; i++) by[i] = 1 / bits<f32>(load_word(m.units + (group * 8 + lane % 4 * 2 + i) * 4));
 #pragma unroll 1
   for (u32 tile = share.first; tile < p.tiles; tile += share.stride, count++) {
+    f32 means[2][4] = {};
+    multiply_means(p, m, place, m.means + group * 1024 + lane * 16, GROUPS * 1024, means);
     wait_phase(m.board_full, phase);
     phase ^= 1;
-    // The first sums come after the units.
-    if (count == 0)
-      UNROLL
-      for (u32 i = 0; i < 2; i++) by[i] = 1 / bits<f32>(load_word(m.units + (group * 8 + lane % 4 * 2 + i) * 4));
     f32 all[2][4] = {};
     u32 from = m.board + group * 512 + lane * 16;
     UNROLL
@@ -213,7 +207,8 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void finish_tiles(const WeightRowsPara
     wave_barrier();
     if (lane == 0) arrive(m.board_empty);
     UNROLL
-    for (u32 i = 0; i < 8; i++) all[i / 4][i % 4] *= by[i % 2];
+    for (u32 i = 0; i < 8; i++)
+      all[i / 4][i % 4] = fma_(all[i / 4][i % 4], 0x1p20f, -256 / MEANS_TIMES * means[i / 4][i % 4]) * by[i % 2];
     if constexpr (CLUSTER == 1) {
       // The first sums come after the squares.
       if (p.scale && count == 0) find_factors<GROUPS, CLUSTER>(p, m, group, factors);
@@ -253,7 +248,7 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void weight_rows(const WeightRowsParam
   u32 item = item_id(), wave = item / 32, lane = item % 32;
   if (item == 0) {
 #pragma unroll 1
-    for (u32 i = 0; i < p.slots; i++) phases_begin(m.full + i * 8, 1), phases_begin(m.empty + i * 8, ROWS_WAVES);
+    for (u32 i = 0; i < p.slots; i++) phases_begin(m.full + i * 8, 1), phases_begin(m.empty + i * 8, ROWS_WAVES + GROUPS);
     phases_begin(m.board_full, ROWS_WAVES), phases_begin(m.board_empty, GROUPS);
     publish_barriers();
   }

@@ -199,7 +199,8 @@ fn projections_of_few_rows() {
 fn large_rows_beside_small_ones() {
     let Some(provider) = provider(&[]) else { return };
     let (ty, n, k) = (ElementType::F16, 64, 2048);
-    let sizes = [1e-4, 1.0, 3000.0, 0.02, 6e4];
+    // More than eight: those after them share lanes with the first.
+    let sizes = [1e-4, 1.0, 3000.0, 0.02, 6e4, 0.5, 5000.0, 1e-3, 1.0, 4e4, 0.1, 1e-4];
     let rows = sizes.len();
     let product =
         [pattern(ElementType::U8, &[n, k / 32, 16]), scales(ty, n * k / 32, 4, k), None, None, None];
