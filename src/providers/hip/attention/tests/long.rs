@@ -161,17 +161,29 @@ fn one_query_along_parts_of_caches() {
 
 #[test]
 fn one_query_through_rings() {
-    // Query and key heads and their size, the window, the cap of scores, room of the caches and keys of two samples.
-    const CASES: [([usize; 3], i64, f32, usize, [i32; 2]); 6] = [
-        ([8, 2, 80], -1, 0.0, 1000, [1000, 130]),
-        ([8, 2, 96], 300, 0.0, 1000, [993, 301]),
-        ([12, 3, 72], -1, 2.0, 2100, [2051, 129]),
-        ([8, 2, 40], 1500, 0.0, 4100, [4100, 1501]),
+    struct Step {
+        /// Of queries and of keys, and their size.
+        heads: [usize; 3],
+        window: i64,
+        softcap: f32,
+        /// Of the caches, and keys of two samples.
+        room: usize,
+        lengths: [i32; 2],
+    }
+    const PLAIN: Step =
+        Step { heads: [8, 2, 80], window: -1, softcap: 0.0, room: 1000, lengths: [1000, 130] };
+    const CASES: [Step; 6] = [
+        PLAIN,
+        Step { heads: [8, 2, 96], window: 300, lengths: [993, 301], ..PLAIN },
+        Step { heads: [12, 3, 72], softcap: 2.0, room: 2100, lengths: [2051, 129], ..PLAIN },
+        Step { heads: [8, 2, 40], window: 1500, room: 4100, lengths: [4100, 1501], ..PLAIN },
         // More rows than a workgroup has.
-        ([24, 2, 64], -1, 0.0, 3000, [2999, 1]),
-        ([12, 1, 128], 1000, 3.0, 3000, [2500, 1017]),
+        Step { heads: [24, 2, 64], room: 3000, lengths: [2999, 1], ..PLAIN },
+        Step { heads: [12, 1, 128], window: 1000, softcap: 3.0, room: 3000, lengths: [2500, 1017] },
     ];
-    for (i, ([heads, kv_heads, size], window, softcap, room, lengths)) in CASES.into_iter().enumerate() {
+    for (i, Step { heads: [heads, kv_heads, size], window, softcap, room, lengths }) in
+        CASES.into_iter().enumerate()
+    {
         for ty in TYPES {
             let numbers = |heads: usize, seed| between(ty, &[2, 1, heads * size], [-1.0, 1.0], seed);
             let cache = |seed| between(ty, &[2, kv_heads, room, size], [-1.0, 1.0], seed);
