@@ -25,14 +25,14 @@ DEVICE void finish_in_cluster(const DecodePart<N, ROWS, ITEMS> &o, f32 *sums, f3
     DecodeSum<1> sum = o.template sum_of_waves<WAVES>(sums, most_of, total_of, r, i);
     // Its own in the place of the first wave's, which nobody else reads.
     if (rank) store_in_cluster(to + ((rank - 1) * ROWS * columns + at) * sizeof(f32), sum.out[0]);
-    else sums[at] = sum.out[0];
+    else sums[o.numbers.sum_at(r, i)] = sum.out[0];
     if (i == 0) store_in_cluster(most_to + r * sizeof(f32), sum.most), store_in_cluster(total_to + r * sizeof(f32), sum.total);
   }
   cluster_arrive();
   if (rank) return;
   cluster_wait();
   for (u32 at = item_id(); at < values; at += ITEMS) {
-    u32 r = o.numbers.row_of(at);
+    u32 r = o.numbers.row_of(at), i = at - r * columns;
     f32 greatest = most[0][r];
     UNROLL
     for (u32 s = 1; s < CLUSTER; s++) greatest = s < there ? __builtin_fmaxf(greatest, most[s][r]) : greatest;
@@ -44,9 +44,9 @@ DEVICE void finish_in_cluster(const DecodePart<N, ROWS, ITEMS> &o, f32 *sums, f3
       if (s >= there) continue;
       f32 factor = exp_near(most[s][r] - base);
       sum.total += factor * total[s][r];
-      sum.out[0] += factor * (s ? others[(s - 1) * ROWS * columns + at] : sums[at]);
+      sum.out[0] += factor * (s ? others[(s - 1) * ROWS * columns + at] : sums[o.numbers.sum_at(r, i)]);
     }
-    o.give(r, at - r * columns, sum, first / CLUSTER, clusters);
+    o.give(r, i, sum, first / CLUSTER, clusters);
   }
   o.template join_given<WAVES>(sums, clusters);
 }

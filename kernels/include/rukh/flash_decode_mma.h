@@ -16,6 +16,11 @@
 DEVICE u32 low_halves(u32 a, u32 b) { return __nvvm_prmt(a, b, 0x5410); }
 DEVICE u32 high_halves(u32 a, u32 b) { return __nvvm_prmt(a, b, 0x7632); }
 
+// Sums lie permuted within rows, so that the lanes of a wave, which store pairs of four rows and eight packs, meet in no bank.
+template <class T, u32 SIZE> struct MmaNumbers : DecodeNumbers<T, SIZE> {
+  METHOD u32 sum_at(u32 row, u32 column) const { return row * SIZE + (column ^ (row / 2 % 4 * 2) ^ (column / 32 % 2 * 16)); }
+};
+
 // What a wave has of its rows: a lane has the rows `lane % 4 * 2` and the next one, and of each tile of 16 numbers the pair
 // `lane / 4`.
 template <u32 TILES> struct MmaDecodeSums {
@@ -43,7 +48,7 @@ template <u32 TILES> struct MmaDecodeSums {
 // What a wave does with its keys: 16 of them, or KEYS at a time.
 template <class T, u32 SIZE, u32 ITEMS = DECODE_ITEMS> struct MmaDecode {
   static constexpr u32 ROWS = 8, WAVES = ITEMS / WAVE, PACK = 8, PACKS = SIZE / PACK;
-  typedef DecodePart<DecodeNumbers<T, SIZE>, ROWS, ITEMS> Part;
+  typedef DecodePart<MmaNumbers<T, SIZE>, ROWS, ITEMS> Part;
   // Of 16 keys: two keys of the lane's packs for the scores, four for the sums.
   typedef Unit Keys[2][PACKS / 4];
   typedef Unit Values[4][PACKS / 8];
@@ -177,6 +182,7 @@ template <class T, u32 SIZE, u32 ITEMS = DECODE_ITEMS> struct MmaDecode {
   }
   // Puts the waves' sums into workgroup memory, and all together; see `finish_in_cluster`.
   template <u32 CLUSTER> METHOD void finish(f32 *memory, f32 *others) {
+    typedef f32 Pair __attribute__((ext_vector_type(2)));
     SHARED f32 most_of[WAVES][ROWS], total_of[WAVES][ROWS];
     u32 wave = item_id() / WAVE;
     barrier();
@@ -190,8 +196,8 @@ template <class T, u32 SIZE, u32 ITEMS = DECODE_ITEMS> struct MmaDecode {
       for (u32 j = 0; j < PACKS / 8; j++) {
         UNROLL
         for (u32 w = 0; w < 4; w++) {
-          f32 *at = memory + (wave * ROWS + r) * SIZE + value_pack(j) + w * 2;
-          at[0] = sums.out[j * 4 + w][c], at[1] = sums.out[j * 4 + w][2 + c];
+          u32 at = wave * ROWS * SIZE + o.numbers.sum_at(r, value_pack(j) + w * 2);
+          *(Pair *)(memory + at) = Pair{sums.out[j * 4 + w][c], sums.out[j * 4 + w][2 + c]};
         }
       }
     }

@@ -50,6 +50,8 @@ template <class T, u32 COLUMNS> struct DecodeNumbers {
   METHOD u32 row_of(u32 at) const { return at / COLUMNS; }
   // The column that stands at a place of a row.
   METHOD u32 column_of(u32 place) const { return place; }
+  // Where a wave's sum for a place of a row lies.
+  METHOD u32 sum_at(u32 row, u32 place) const { return row * COLUMNS + place; }
   // What a column of queries is multiplied with, and a sum of values, as it becomes a result.
   METHOD f32 factor(u32) const { return 1; }
   METHOD f32 result(f32 x, u32) const { return x; }
@@ -277,7 +279,7 @@ template <class N, u32 ROWS, u32 ITEMS = DECODE_ITEMS> struct DecodePart {
   METHOD f32 *parts() const { return (f32 *)p.partial + number() * p.splits.divisor * part_size(); }
 
   // The sum of what the workgroup's waves have of a place.
-  // `sums`: [wave][row][place] in workgroup memory; `most_of`, `total_of`: [wave][row].
+  // `sums`: of each wave those of ROWS rows in workgroup memory, in the order of `sum_at`; `most_of`, `total_of`: [wave][row].
   template <u32 WAVES>
   METHOD DecodeSum<1> sum_of_waves(const f32 *sums, const f32 (*most_of)[ROWS], const f32 (*total_of)[ROWS], u32 r, u32 i) const {
     f32 most = -infinity(0.f);
@@ -288,7 +290,7 @@ template <class N, u32 ROWS, u32 ITEMS = DECODE_ITEMS> struct DecodePart {
     UNROLL
     for (u32 w = 0; w < WAVES; w++) {
       f32 factor = exp_near(most_of[w][r] - base);
-      sum.total += factor * total_of[w][r], sum.out[0] += factor * sums[(w * ROWS + r) * numbers.columns() + i];
+      sum.total += factor * total_of[w][r], sum.out[0] += factor * sums[w * ROWS * numbers.columns() + numbers.sum_at(r, i)];
     }
     return sum;
   }

@@ -112,6 +112,7 @@ struct QuantizedNumbers {
     u32 four = place / 4, quarter = four >> lanes, lane = four - (quarter << lanes);
     return lane * CODES + quarter * 4 + place % 4;
   }
+  METHOD u32 sum_at(u32 row, u32 place) const { return row * columns() + place; }
   METHOD f32 factor(u32 column) const { return ((const GLOBAL f32 *)key_scales)[keys_by_column ? column : 0] * unit; }
   METHOD f32 result(f32 x, u32 place) const { return x * value_scales[place]; }
 };
