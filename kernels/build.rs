@@ -28,10 +28,13 @@ const TARGETS: [&str; 16] = [
 /// Families with this prefix use what sm_90 alone has, and are built for nothing else.
 const HOPPER: &str = "hopper_";
 
+/// These have clusters of workgroups, too.
+const CLUSTERED: &str = "mma_flash_";
+
 /// Families whose names begin so are built for these targets alone: others have other kernels for the same.
 /// The first that fits counts.
 const ONLY_FOR: [(&str, &[&str]); 3] =
-    [(HOPPER, &["sm_90"]), ("mma_flash_", &["sm_90"]), ("mma_", &["sm_80", "sm_90"])];
+    [(HOPPER, &["sm_90"]), (CLUSTERED, &["sm_90"]), ("mma_", &["sm_80", "sm_90"])];
 
 /// Kernels for this target may be started while those before them still run.
 const DEPENDENT: &str = "sm_90";
@@ -189,7 +192,8 @@ fn compile(
         let ptx = match arch.as_str() {
             "sm_70" => "60",
             "sm_80" => "70",
-            "sm_90" => "78",
+            "sm_90" if !family.starts_with(CLUSTERED) => "78",
+            "sm_90" | "sm_90a" => "81",
             _ => "80",
         };
         command.arg(format!("--cuda-feature=+ptx{ptx}"));

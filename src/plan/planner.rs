@@ -325,9 +325,7 @@ impl<'p> Planner<'p> {
         let given =
             |values: &[Option<u32>]| values.iter().map(|v| v.is_some_and(|v| self.is_given(v))).collect();
         let given = Given::These { inputs: given(&step.inputs), outputs: given(&step.outputs) };
-        let mut plan = PlanBuilder::new(&device.provider, given)
-            .with_constants(self.constant_inputs(step))
-            .with_settled(self.settled_inputs(step), self.before.is_chained);
+        let mut plan = self.behind_others(PlanBuilder::new(&device.provider, given), step);
         self.with_arguments(step, shapes, |inputs, outputs| kernel.plan(&mut plan, inputs, outputs))?;
         plan.finish()
     }

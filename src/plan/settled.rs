@@ -1,5 +1,5 @@
 //! What a device's kernel may read while the kernel just before it still runs: what that one does not write
-//! (`wait_for_kernels_before` in `kernels/include/rukh/device.h`).
+//! (`wait_for_kernels_before` in `kernels/include/rukh/device.h`), and what that one leaves.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(super) struct Before {
     unsettled: Unsettled,
-    /// Whether the last one multiplies, likely together with others in one launch.
-    pub(super) is_chained: bool,
+    /// Whether the last one likely leaves no workgroup memory beside it.
+    pub(super) fills_memory: bool,
 }
 
 /// Values that kernels of the steps so far may still be writing when the next one starts, by their roots.

@@ -181,7 +181,7 @@ template <class T, u32 SIZE, u32 ITEMS = DECODE_ITEMS> struct MmaDecode {
     }
   }
   // Puts the waves' sums into workgroup memory, and all together; see `finish_in_cluster`.
-  template <u32 CLUSTER> METHOD void finish(f32 *memory, f32 *others) {
+  template <u32 CLUSTER> METHOD void finish(f32 *memory, f32 *others, u64 *come) {
     typedef f32 Pair __attribute__((ext_vector_type(2)));
     SHARED f32 most_of[WAVES][ROWS], total_of[WAVES][ROWS];
     u32 wave = item_id() / WAVE;
@@ -202,7 +202,7 @@ template <class T, u32 SIZE, u32 ITEMS = DECODE_ITEMS> struct MmaDecode {
       }
     }
     barrier();
-    if constexpr (CLUSTER > 1) finish_in_cluster<WAVES, CLUSTER>(o, memory, others, most_of, total_of);
+    if constexpr (CLUSTER > 1) finish_in_cluster<WAVES, CLUSTER>(o, memory, others, come, most_of, total_of);
     else o.template finish<WAVES>(memory, most_of, total_of);
   }
 };
@@ -214,7 +214,14 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_mma
   // those of the cluster's other workgroups.
   alignas(16) SHARED f32 memory[(WAVES + CLUSTER - 1) * ROWS * SIZE];
   const FlashParams &f = p.flash;
-  if constexpr (CLUSTER > 1) cluster_arrive();
+  SHARED u64 come;
+  if constexpr (CLUSTER > 1) {
+    if (item_id() == 0) {
+      phases_begin(shared_address(&come), 1);
+      publish_barriers();
+    }
+    cluster_arrive_begun();
+  }
   if (!p.early) wait_for_kernels_before();
   auto o = Decode::Part::of(p, {});
   Decode decode = {o, {}, {}, {}, {}};
@@ -292,7 +299,7 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_mma
       if (goes_on) load_values(block + BLOCK, b, own_end, load_unit);
     }
   }
-  decode.template finish<CLUSTER>(memory, memory + WAVES * ROWS * SIZE);
+  decode.template finish<CLUSTER>(memory, memory + WAVES * ROWS * SIZE, &come);
 }
 
 #define MMA_DECODE_KERNEL(T, SIZE, KEYS)                                                                           \

@@ -1,12 +1,12 @@
 // Attention of few queries along many keys by mma.sync (flash_decode_mma.h) whose keys and values come through rings in workgroup
-// memory (sm_90): one cluster takes all keys of a head, so that device memory joins nothing, and most of them are on their way before
-// the queries are there. Each wave has a ring of its own, of steps of KEYS keys, and waits for no other wave.
+// memory (sm_90): one cluster takes all keys of a head, so that no sums go through device memory. Where caches may be read early, up to
+// RING_BYTES for each workgroup are on their way before the queries are there. Each wave has a ring of its own, of steps of KEYS keys, and
+// waits for no other wave.
 //
 // Access: boxes of KEYS rows of 128 bytes by the copy engine, whose packs of 16 bytes are permuted within lines (wgmma.h). RING_BYTES of a
 // processor are on their way at a time. Bound: the bytes of the keys and values that are seen.
 #pragma once
 #include "flash_decode_mma.h"
-#include "tma.h"
 
 struct RingDecodeParams {
   DecodeParams decode;
@@ -21,6 +21,12 @@ constexpr u32 RING_ITEMS = 256, RING_BYTES = 192 << 10;
 static_assert(RING_ITEMS == 256 && RING_BYTES == 196608, "ITEMS and RING in providers/hip/attention/decode_mma.rs");
 // Keys of a part are a multiple of this.
 constexpr u32 LEAST_OF_PART = 128;
+static_assert(LEAST_OF_PART == 128, "LEAST_OF_PART in providers/hip/attention/decode_mma.rs");
+
+// Along fewer keys the next launch may start at once, and bring its weights wherever no ring has the memory: on an H200 a step of Llama 1B
+// takes 0.013 ms less after 512 tokens, and 0.009 after 1700. Along more keys that delays them (0.01 ms a step after 8192 tokens), and in
+// any case those of heads of 128 numbers.
+constexpr u32 FEW_KEYS = 1792;
 
 // `maps`: where the tensor maps are. KEYS: of a wave's step. CLUSTER: workgroups of a cluster, which are all parts of the keys.
 template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_ring(const DecodeParams &p, u64 maps) {
@@ -28,19 +34,22 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_rin
   constexpr u32 ROWS = Decode::ROWS, WAVES = Decode::WAVES, PACK = Decode::PACK, PACKS = Decode::PACKS, BLOCK = WAVES * KEYS;
   // Bytes of a box of 64 columns, of a step's keys, and of a step; steps of a ring.
   constexpr u32 BOX = KEYS * 128, OF_KEYS = SIZE / 64 * BOX, STEP = 2 * OF_KEYS, STEPS = RING_BYTES / WAVES / STEP, ROW = SIZE + PACK;
-  static_assert(STEPS > 1 && KEYS % 8 == 0 && RING_BYTES >= WAVES * ROWS * SIZE * sizeof(f32), "a ring, in which sums have room");
+  static_assert(STEPS > 1 && KEYS % 8 == 0 && LEAST_OF_PART % KEYS == 0 && RING_BYTES >= WAVES * ROWS * SIZE * sizeof(f32), "a ring, in which sums have room");
   extern SHARED Unit decode_ring[];
   alignas(16) SHARED T queries[ROWS * ROW], new_key[SIZE], new_value[SIZE];
-  alignas(16) SHARED f32 others[(CLUSTER - 1) * ROWS * SIZE];
-  SHARED u64 barriers[WAVES * STEPS];
+  alignas(16) SHARED f32 others[CLUSTER > 1 ? (CLUSTER - 1) * ROWS * SIZE : 1];
+  SHARED u64 barriers[WAVES * STEPS], all_come;
   const SoftmaxParams &m = p.flash.softmax;
   u32 wave = item_id() / WAVE, lane = item_id() % WAVE;
+  bool next_starts = SIZE <= 64 && p.early && p.last && load_settled<i32>(p.last, group_id_z()) < (i32)FEW_KEYS;
   if (lane == 0) {
+    if (CLUSTER > 1 && wave == 0) phases_begin(shared_address(&all_come), 1);
     UNROLL
     for (u32 s = 0; s < STEPS; s++) phases_begin(shared_address(barriers + wave * STEPS + s), 1);
     publish_barriers();
   }
-  cluster_arrive();
+  if constexpr (CLUSTER > 1) cluster_arrive_begun();
+  if (next_starts) let_next_kernel_start();
   if (!p.early) wait_for_kernels_before();
   auto o = Decode::Part::of(p, {});
   Decode decode = {o, {}, {}, {}, {}};
@@ -72,7 +81,7 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_rin
   u32 seen_from, seen_to;
   decode.all_see(seen_from, seen_to);
   bool plain = !m.mask && m.softcap == 0;
-  // What lies behind is not there yet: the new key, and what nobody ever wrote.
+  // Keys from here on are not used as they come: the new one, and what nobody ever wrote.
   u32 there = o.fresh && o.newest < own_end ? o.newest : own_end;
   // Where the lane's packs lie in a box: of a key those of even and odd j, of values those of even and odd h.
   u32 keys_at[2], values_at[2];
@@ -126,13 +135,17 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_rin
   }
   // The sums lie where the rings were.
   f32 *sums = (f32 *)(decode_ring + (rings - shared_address(decode_ring)) / sizeof(Unit));
-  decode.template finish<CLUSTER>(sums, others);
+  decode.template finish<CLUSTER>(sums, others, &all_come);
 }
 
-#define RING_DECODE_KERNEL(T, SIZE, KEYS)                                                               \
-  KERNEL_RESIDENT(RING_ITEMS, 1) flash_decode_##SIZE##_ring_cluster8(const RingDecodeParams p) {        \
-    u64 params;                                                                                         \
-    FIND_PARAMETERS(flash_decode_##SIZE##_ring_cluster8, params);                                       \
-    flash_decode_ring<T, SIZE, KEYS, 8>(p.decode, params + __builtin_offsetof(RingDecodeParams, maps)); \
+#define RING_DECODE_KERNEL(T, SIZE, KEYS, CLUSTER)                                                            \
+  KERNEL_RESIDENT(RING_ITEMS, 1) flash_decode_##SIZE##_ring_cluster##CLUSTER(const RingDecodeParams p) {      \
+    u64 params;                                                                                               \
+    FIND_PARAMETERS(flash_decode_##SIZE##_ring_cluster##CLUSTER, params);                                     \
+    flash_decode_ring<T, SIZE, KEYS, CLUSTER>(p.decode, params + __builtin_offsetof(RingDecodeParams, maps)); \
   }
-#define RING_DECODE_KERNELS(T) RING_DECODE_KERNEL(T, 64, 32) RING_DECODE_KERNEL(T, 128, 16)
+#define RING_DECODE_KERNELS_OF(T, SIZE, KEYS)                                  \
+  RING_DECODE_KERNEL(T, SIZE, KEYS, 1) RING_DECODE_KERNEL(T, SIZE, KEYS, 2) \
+  RING_DECODE_KERNEL(T, SIZE, KEYS, 4) RING_DECODE_KERNEL(T, SIZE, KEYS, 8)
+// Keys of a step: OF_RINGS in providers/hip/attention/decode_mma.rs.
+#define RING_DECODE_KERNELS(T) RING_DECODE_KERNELS_OF(T, 64, 32) RING_DECODE_KERNELS_OF(T, 128, 16)

@@ -182,7 +182,7 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void bring_rows(const WeightRowsParams
     u32 to = m.all_squares + (share.rank * GROUPS * 8 + item) * 4;
     UNROLL
     for (u32 r = 0; r < CLUSTER; r++) {
-      if constexpr (CLUSTER > 1) store_in_cluster(in_cluster(to, r), square);
+      if constexpr (CLUSTER > 1) send_in_cluster(in_cluster(to, r), in_cluster(m.squares_come, r), square);
       else store_word(to, bits<u32>(square));
     }
   }
@@ -191,6 +191,7 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void bring_rows(const WeightRowsParams
 // The factors of the normalisation of a lane's two rows of eight.
 template <u32 GROUPS, u32 CLUSTER> DEVICE void find_factors(const WeightRowsParams &p, const RowsMemory &m, u32 group, f32 (&factors)[2]) {
   u32 row = group * 8 + item_id() % 4 * 2;
+  if constexpr (CLUSTER > 1) wait_phase(m.squares_come, 0);
   UNROLL
   for (u32 i = 0; i < 2; i++) {
     f32 square = 0;

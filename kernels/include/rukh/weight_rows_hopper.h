@@ -178,9 +178,53 @@ DEVICE void finish_tile(const WeightRowsParams &p, u32 tile, u32 group, const f3
   }
 }
 
-// Adds the sums of waves, and of a cluster's workgroups, of eight rows of tiles.
+// Where what a cluster gives to a workgroup comes.
+template <u32 GROUPS, u32 CLUSTER> struct RowsExchange {
+  // Bytes of a tile's sums, and with their barrier.
+  static constexpr u32 SUMS = CLUSTER * 2 * GROUPS * 512, ROOM = SUMS + 16;
+
+  // The begin of the room of tile `own` of those that a workgroup finishes.
+  DEVICE u32 room(const RowsMemory &m, u32 own) { return m.partial + own * ROOM; }
+  // Where a lane's sums for eight rows come from a workgroup of the cluster.
+  DEVICE u32 place(u32 room, u32 rank, u32 group) { return room + 16 + (rank * 2 * GROUPS + group) * 512 + item_id() % 32 * 16; }
+
+  // Run by one work item.
+  DEVICE void begin(const WeightRowsParams &p, const RowsMemory &m, RowsShare share) {
+    u32 own = 0;
+#pragma unroll 1
+    for (u32 tile = share.first + share.rank * share.stride; tile < p.tiles; tile += CLUSTER * share.stride, own++) {
+      phases_begin(room(m, own), 1);
+      arrive_expecting(room(m, own), SUMS);
+    }
+    phases_begin(m.squares_come, 1);
+    arrive_expecting(m.squares_come, CLUSTER * GROUPS * 32);
+  }
+
+  // Sends sums of the `count`-th tile to the workgroup that finishes it.
+  DEVICE void send(const RowsMemory &m, RowsShare share, u32 group, u32 count, const f32 (&all)[2][4]) {
+    u32 there = in_cluster(room(m, count / CLUSTER), count % CLUSTER), to = place(there, share.rank, group);
+    UNROLL
+    for (u32 h = 0; h < 2; h++) send_in_cluster(to + h * GROUPS * 512, there, all[h]);
+  }
+  // The cluster's sums of tile `own`.
+  DEVICE void receive(const RowsMemory &m, u32 group, u32 own, f32 (&all)[2][4]) {
+    wait_phase(room(m, own), 0);
+    UNROLL
+    for (u32 r = 0; r < CLUSTER; r++)
+      UNROLL
+      for (u32 h = 0; h < 2; h++) {
+        Unit x = load_pack(place(room(m, own), r, group) + h * GROUPS * 512);
+        UNROLL
+        for (u32 i = 0; i < 4; i++) all[h][i] += bits<f32>(x[i]);
+      }
+  }
+};
+
+// Adds the sums of waves, and of a cluster's workgroups, of eight rows of tiles. What the cluster gives for a tile has come when
+// that of the next one is sent.
 template <u32 GROUPS, u32 CLUSTER> DEVICE void finish_tiles(const WeightRowsParams &p, const RowsMemory &m, RowsShare share, u32 group) {
-  u32 lane = item_id() % 32, phase = 0, count = 0;
+  typedef RowsExchange<GROUPS, CLUSTER> Exchange;
+  u32 lane = item_id() % 32, phase = 0, own = 0, own_tile = CLUSTER > 1 ? share.first + share.rank * share.stride : p.tiles;
   wait_for_kernels_before();
   f32 factors[2] = {1, 1}, by[2] = {1, 1};
   if constexpr (CLUSTER > 1) cluster_wait();
@@ -189,56 +233,47 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void finish_tiles(const WeightRowsPara
   UNROLL
   for (u32 i = 0; i < 2; i++) by[i] = 1 / bits<f32>(load_word(m.units + (group * 8 + lane % 4 * 2 + i) * 4));
 #pragma unroll 1
-  for (u32 tile = share.first; tile < p.tiles; tile += share.stride, count++) {
-    f32 means[2][4] = {};
-    multiply_means(p, m, place, m.means + group * 1024 + lane * 16, GROUPS * 1024, means);
-    wait_phase(m.board_full, phase);
-    phase ^= 1;
-    f32 all[2][4] = {};
-    u32 from = m.board + group * 512 + lane * 16;
-    UNROLL
-    for (u32 h = 0; h < 2; h++)
-      UNROLL
-      for (u32 w = 0; w < ROWS_WAVES; w++) {
-        Unit x = load_pack(from + (w * 2 + h) * GROUPS * 512);
-        UNROLL
-        for (u32 i = 0; i < 4; i++) all[h][i] += bits<f32>(x[i]);
-      }
-    wave_barrier();
-    if (lane == 0) arrive(m.board_empty);
-    UNROLL
-    for (u32 i = 0; i < 8; i++)
-      all[i / 4][i % 4] = fma_(all[i / 4][i % 4], 0x1p20f, -256 / MEANS_TIMES * means[i / 4][i % 4]) * by[i % 2];
-    if constexpr (CLUSTER == 1) {
-      // The first sums come after the squares.
-      if (p.scale && count == 0) find_factors<GROUPS, CLUSTER>(p, m, group, factors);
-      finish_tile(p, tile, group, factors, all);
-    } else {
-      u32 to = m.partial + (((count / CLUSTER * CLUSTER + share.rank) * 2) * GROUPS + group) * 512 + lane * 16;
-      u32 there = in_cluster(to, count % CLUSTER);
-      UNROLL
-      for (u32 h = 0; h < 2; h++) store_in_cluster(there + h * GROUPS * 512, all[h]);
-    }
-  }
-  if constexpr (CLUSTER > 1) {
-    cluster_arrive(), cluster_wait();
-    if (p.scale) find_factors<GROUPS, CLUSTER>(p, m, group, factors);
-    count = share.rank;
-#pragma unroll 1
-    for (u32 tile = share.first + share.rank * share.stride; tile < p.tiles; tile += CLUSTER * share.stride, count += CLUSTER) {
+  for (u32 tile = share.first, count = 0; tile < p.tiles || own_tile < p.tiles; tile += share.stride) {
+    if (tile < p.tiles) {
+      f32 means[2][4] = {};
+      multiply_means(p, m, place, m.means + group * 1024 + lane * 16, GROUPS * 1024, means);
+      wait_phase(m.board_full, phase);
+      phase ^= 1;
       f32 all[2][4] = {};
-      u32 from = m.partial + (count / CLUSTER * CLUSTER * 2 * GROUPS + group) * 512 + lane * 16;
+      u32 from = m.board + group * 512 + lane * 16;
       UNROLL
-      for (u32 r = 0; r < CLUSTER; r++)
+      for (u32 h = 0; h < 2; h++)
         UNROLL
-        for (u32 h = 0; h < 2; h++) {
-          Unit x = load_pack(from + (r * 2 + h) * GROUPS * 512);
+        for (u32 w = 0; w < ROWS_WAVES; w++) {
+          Unit x = load_pack(from + (w * 2 + h) * GROUPS * 512);
           UNROLL
           for (u32 i = 0; i < 4; i++) all[h][i] += bits<f32>(x[i]);
         }
-      finish_tile(p, tile, group, factors, all);
+      wave_barrier();
+      if (lane == 0) arrive(m.board_empty);
+      UNROLL
+      for (u32 i = 0; i < 8; i++)
+        all[i / 4][i % 4] = fma_(all[i / 4][i % 4], 0x1p20f, -256 / MEANS_TIMES * means[i / 4][i % 4]) * by[i % 2];
+      if constexpr (CLUSTER == 1) {
+        // The first sums come after the squares.
+        if (p.scale && count == 0) find_factors<GROUPS, CLUSTER>(p, m, group, factors);
+        finish_tile(p, tile, group, factors, all);
+      } else {
+        Exchange::send(m, share, group, count, all);
+      }
+      count++;
+    }
+    if (CLUSTER > 1 && own_tile < p.tiles && (tile >= p.tiles || count >= (own + 2) * CLUSTER)) {
+      if (p.scale && own == 0) find_factors<GROUPS, CLUSTER>(p, m, group, factors);
+      f32 all[2][4] = {};
+      Exchange::receive(m, group, own, all);
+      finish_tile(p, own_tile, group, factors, all);
+      own++, own_tile += CLUSTER * share.stride;
     }
   }
+  // Squares may still come to a workgroup that finishes none.
+  if constexpr (CLUSTER > 1)
+    if (p.scale) wait_phase(m.squares_come, 0);
 }
 
 // GROUPS: of eight rows. CLUSTER: workgroups of a cluster. Grid: clusters by their workgroups. `maps`: where the tensor maps are.
@@ -250,22 +285,19 @@ template <u32 GROUPS, u32 CLUSTER> DEVICE void weight_rows(const WeightRowsParam
 #pragma unroll 1
     for (u32 i = 0; i < p.slots; i++) phases_begin(m.full + i * 8, 1), phases_begin(m.empty + i * 8, ROWS_WAVES + GROUPS);
     phases_begin(m.board_full, ROWS_WAVES), phases_begin(m.board_empty, GROUPS);
+    if constexpr (CLUSTER > 1) RowsExchange<GROUPS, CLUSTER>::begin(p, m, share);
     publish_barriers();
   }
   if (item < GROUPS * 8) store_word(m.units + item * 4, bits<u32>(1.0f));
   barrier();
-  if constexpr (CLUSTER > 1) cluster_arrive();
+  if constexpr (CLUSTER > 1) cluster_arrive_begun();
   if (wave < ROWS_WAVES) {
     wait_for_kernels_before();
     bring_rows<GROUPS, CLUSTER>(p, m, share);
     multiply_tiles<GROUPS>(p, m, share);
   } else if (wave == ROWS_WAVES) {
     if (lane == 0) bring_weight_tiles(p, maps, m, share);
-    wave_barrier();
-    if constexpr (CLUSTER > 1) cluster_wait();
   } else {
     finish_tiles<GROUPS, CLUSTER>(p, m, share, wave - ROWS_WAVES - 1);
-    return;
   }
-  if constexpr (CLUSTER > 1) cluster_arrive();
 }

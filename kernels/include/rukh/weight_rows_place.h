@@ -35,16 +35,17 @@ constexpr f32 EVEN_TIMES = 16;
 // The least unit of a row: with it the largest element times the largest scale has room.
 constexpr f32 LEAST_UNIT = 0x1p-32f;
 
-// Where things are in workgroup memory.
+// Where things are in workgroup memory. `partial`: for each tile that the workgroup finishes, the barrier at which the sums of its
+// cluster come, which takes as much room as a pack, and these sums.
 struct RowsMemory {
-  u32 ring, full, empty, board_full, board_empty, units, squares, all_squares, board, partial, means, rows;
+  u32 ring, full, empty, board_full, board_empty, squares_come, units, squares, all_squares, board, partial, means, rows;
 
   template <u32 GROUPS, u32 CLUSTER> DEVICE RowsMemory of(const WeightRowsParams &p) {
     extern SHARED u8 rows_memory[];
     u32 ring = (shared_address(rows_memory) + 1023) / 1024 * 1024, at = ring + p.slots * ROWS_SLOT, squares = at + ROWS_SMALL;
     u32 all_squares = squares + ROWS_WAVES * GROUPS * 32, board = all_squares + CLUSTER * GROUPS * 32;
     u32 rows = board + ROWS_WAVES * 2 * GROUPS * 512, means = rows + p.part * GROUPS * 16, partial = means + p.padded * GROUPS;
-    return {ring, at, at + ROWS_SLOTS * 8, at + 128, at + 136, at + 192, squares, all_squares, board, partial, means, rows};
+    return {ring, at, at + ROWS_SLOTS * 8, at + 128, at + 136, at + 144, at + 192, squares, all_squares, board, partial, means, rows};
   }
 };
 

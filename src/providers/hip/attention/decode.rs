@@ -67,7 +67,7 @@ pub(super) struct DecodeParams {
     half: u32,
     cache_rows: u32,
     interleaved: u32,
-    early: u32,
+    pub(super) early: u32,
     unused: u32,
 }
 
@@ -97,9 +97,10 @@ pub(super) struct Way {
     /// Workgroups for each processor, and parts of the keys at most.
     pub(super) resident: usize,
     pub(super) most_splits: usize,
-    /// The kernel of which [`CLUSTER`] parts come together in workgroup memory, and the one whose keys come through rings there.
+    /// The kernel of which [`CLUSTER`] parts come together in workgroup memory, and the family of those whose keys come through rings
+    /// there.
     pub(super) clustered: Option<&'static CStr>,
-    pub(super) ring: Option<KernelName>,
+    pub(super) ring: Option<&'static str>,
 }
 
 /// A new key and value of each sample and key head, which the launch puts into the caches that it reads.
@@ -117,7 +118,7 @@ pub(super) struct Fresh {
 impl Problem {
     /// Appends launches that do without the kernel for many rows.
     pub(super) fn plan_few_or_scores(&self, plan: &mut PlanBuilder<'_>, group: usize) -> Result<(), OpError> {
-        match self.decode_kernel(plan.provider.unit(), plan.is_behind_chain()) {
+        match self.decode_kernel(plan.provider.unit(), plan.is_behind_full_memory()) {
             Some(kernel) if !self.has_enough_rows() => plan.by_alignment(
                 ALIGNMENT,
                 &self.packed_operands(),
@@ -129,8 +130,8 @@ impl Problem {
     }
 
     /// The kernel that serves this problem, for operands at multiples of 16 bytes, and how it is launched.
-    /// `behind_chain`: between chains of products.
-    pub(super) fn decode_kernel(&self, unit: Unit, behind_chain: bool) -> Option<DecodeKernel> {
+    /// `behind_full_memory`: between kernels that leave no workgroup memory beside them.
+    pub(super) fn decode_kernel(&self, unit: Unit, behind_full_memory: bool) -> Option<DecodeKernel> {
         let pack = 16 / self.ty.size().max(1);
         let mask = self.mask.is_none_or(|m| [ElementType::Bool, ElementType::F32, self.ty].contains(&m.ty));
         let whole = |x: &Heads| {
@@ -144,7 +145,7 @@ impl Problem {
         let size = self.k.size.max(self.v.size);
         let rows = self.q.heads / self.k.heads * self.q.rows;
         let way = self.by_mma(unit, rows, size).or_else(|| self.by_numbers(unit, rows, size))?;
-        let ring = way.ring.filter(|_| behind_chain);
+        let ring = way.ring.filter(|_| behind_full_memory);
         self.launched(unit, Way { ring, ..way })
     }
 
@@ -162,7 +163,7 @@ impl Problem {
         let fitting = way.resident * unit.compute_units / heads;
         let with_keys = self.k.rows.div_ceil(way.keys_at_once);
         let splits = fitting.min(with_keys).min(way.most_splits);
-        let ring = way.ring.filter(|_| self.has_ring(unit, heads)).map(|kernel| (kernel, CLUSTER));
+        let ring = way.ring.and_then(|family| self.through_rings(unit, heads, family));
         let clustered = way.clustered.and_then(|name| {
             let few_a_processor = RESIDENT_OF_CLUSTERS * unit.compute_units / heads;
             let most = splits.max(few_a_processor.min(with_keys).min(CLUSTERED_SPLITS));
@@ -244,7 +245,7 @@ impl Problem {
     pub(super) fn decode_params(
         &self,
         plan: &mut PlanBuilder<'_>,
-        DecodeKernel { splits, tiles, part, .. }: DecodeKernel,
+        DecodeKernel { splits, tiles, part, ring, .. }: DecodeKernel,
         fresh: Option<Fresh>,
     ) -> (DecodeParams, Vec<(usize, Operand)>) {
         const { assert!(offset_of!(DecodeParams, flash) == 0) };
@@ -252,7 +253,8 @@ impl Problem {
         let mut params = DecodeParams { flash, ..DecodeParams::zeroed() };
         (params.splits, params.queries) = (Divider::new(splits), Divider::new(self.q.rows));
         params.tiles = tiles as u32;
-        if splits > 1 {
+        // What comes through rings is never joined by device memory.
+        if splits > 1 && !ring {
             let partial = plan.scratch(self.batch * self.k.heads * tiles * splits * part);
             addresses.push((offset_of!(DecodeParams, partial), partial));
             addresses.push((offset_of!(DecodeParams, arrived), Operand::Counters));
@@ -333,26 +335,26 @@ mod tests {
     }
 
     #[test]
-    fn between_chains_keys_come_through_rings() {
+    fn where_memory_is_full_keys_come_through_rings() {
         for (units, heads, rows, size, expected) in [
-            (132, 8, 8192, 64, Some("flash_decode_64_ring_cluster8")),
-            (132, 8, 512, 128, Some("flash_decode_128_ring_cluster8")),
-            (132, 15, 512, 80, Some("flash_decode_128_ring_cluster8")),
-            // So many clusters have no room at the same time.
-            (132, 16, 8192, 64, None),
-            (78, 9, 8192, 64, None),
+            (132, 8, 8192, 64, Some(("flash_decode_64_ring_cluster8", 8))),
+            (132, 8, 512, 128, Some(("flash_decode_128_ring_cluster8", 8))),
+            (132, 15, 512, 80, Some(("flash_decode_128_ring_cluster8", 8))),
+            // So many clusters of 8, of 4 and of 2 have no room at the same time.
+            (132, 16, 8192, 64, Some(("flash_decode_64_ring_cluster4", 4))),
+            (78, 9, 8192, 64, Some(("flash_decode_64_ring_cluster4", 4))),
+            (132, 31, 8192, 128, Some(("flash_decode_128_ring_cluster2", 2))),
+            (132, 67, 8192, 64, Some(("flash_decode_64_ring_cluster1", 1))),
+            (132, 133, 8192, 64, None),
             // One workgroup has all keys.
             (132, 8, 128, 64, None),
         ] {
             let unit = Unit { compute_units: units, ..Unit::HOPPER };
             let problem = problem(heads, rows, size);
-            let chosen = |unit, behind_chain| {
+            let chosen = |unit, behind_full_memory| {
                 let DecodeKernel { kernel, splits, ring, .. } =
-                    problem.decode_kernel(unit, behind_chain).unwrap();
-                ring.then(|| {
-                    assert_eq!(splits, CLUSTER);
-                    kernel.name.to_str().unwrap()
-                })
+                    problem.decode_kernel(unit, behind_full_memory).unwrap();
+                ring.then(|| (kernel.name.to_str().unwrap(), splits))
             };
             assert_eq!(chosen(unit, true), expected, "{heads} heads of {size} along {rows} keys on {units}");
             assert_eq!(chosen(unit, false), None);

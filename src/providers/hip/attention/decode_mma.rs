@@ -1,6 +1,7 @@
 //! Attention of few queries by `mma.sync`: which kernel of `kernels/include/rukh/flash_decode_mma.h`, and launches of
 //! `flash_decode_ring.h`, whose keys come through rings in workgroup memory (sm_90).
 
+use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
 
 use bytemuck::{Pod, Zeroable};
@@ -12,7 +13,7 @@ use crate::tensor::ElementType;
 use super::super::PlanBuilder;
 use super::super::launch::{KernelName, Operand};
 use super::super::unit::Unit;
-use super::decode::{CLUSTER, DecodeKernel, DecodeParams, Way};
+use super::decode::{DecodeKernel, DecodeParams, Way};
 use super::scores::Problem;
 
 /// Rows that share keys from which on `mma.sync` is faster, and how many it takes together. On an H100, heads of 64 numbers
@@ -30,6 +31,30 @@ const MANY_KEYS: usize = 16384;
 const ITEMS: usize = 256;
 const RING: usize = 192 << 10;
 const LEAST_OF_PART: usize = 128;
+
+/// Workgroups of a cluster, and workgroups in all such clusters for which a device of 132 processors has room at the same time.
+const CLUSTERS: [(usize, usize); 4] = [(8, 120), (4, 120), (2, 132), (1, 132)];
+/// For heads of up to 64 and of up to 128 numbers.
+const OF_RINGS: [(usize, [&CStr; 4]); 2] = [
+    (
+        32,
+        [
+            c"flash_decode_64_ring_cluster8",
+            c"flash_decode_64_ring_cluster4",
+            c"flash_decode_64_ring_cluster2",
+            c"flash_decode_64_ring_cluster1",
+        ],
+    ),
+    (
+        16,
+        [
+            c"flash_decode_128_ring_cluster8",
+            c"flash_decode_128_ring_cluster4",
+            c"flash_decode_128_ring_cluster2",
+            c"flash_decode_128_ring_cluster1",
+        ],
+    ),
+];
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -49,21 +74,9 @@ impl Problem {
             ElementType::BF16 => ("mma_flash_decode_bf16", "hopper_flash_decode_bf16"),
             _ => return None,
         };
-        let (name, clustered, ring, size, keys_at_once) = match size {
-            0..=64 => (
-                c"mma_flash_decode_64",
-                c"mma_flash_decode_64_cluster8",
-                c"flash_decode_64_ring_cluster8",
-                64,
-                128,
-            ),
-            65..=128 => (
-                c"mma_flash_decode_128",
-                c"mma_flash_decode_128_cluster8",
-                c"flash_decode_128_ring_cluster8",
-                128,
-                64,
-            ),
+        let (name, clustered, size, keys_at_once) = match size {
+            0..=64 => (c"mma_flash_decode_64", c"mma_flash_decode_64_cluster8", 64, 128),
+            65..=128 => (c"mma_flash_decode_128", c"mma_flash_decode_128_cluster8", 128, 64),
             _ => return None,
         };
         // The kernel counts the bytes of a row in 32 bits.
@@ -77,17 +90,37 @@ impl Problem {
             resident: RESIDENT_OF_MMA,
             most_splits: if self.k.rows > MANY_KEYS { 2 * MMA_SPLITS } else { MMA_SPLITS },
             clustered: Some(clustered),
-            ring: Some(KernelName { family: of_rings, name: ring }),
+            ring: Some(of_rings),
         })
     }
 
-    /// Whether keys should come through rings, between chains of products: all clusters run at the same time, where each workgroup has a
-    /// processor. On an H200 a step of Llama 1B with weights of 4 bits takes 0.387 ms in place of 0.398 after 512 tokens, and 0.475 in
-    /// place of 0.531 after 8192. Products of their own, which start while attention runs, find no memory beside a ring: in f16 it
-    /// takes 0.847 in place of 0.757.
-    pub(super) fn has_ring(&self, unit: Unit, heads: usize) -> bool {
-        let mapped = [self.k, self.v].iter().all(|x| x.strides.iter().all(|&n| n > 0 && n.is_multiple_of(8)));
-        unit.tensor_maps && mapped && heads < unit.compute_units / CLUSTER && self.k.rows > LEAST_OF_PART
+    /// The kernel whose keys come through rings, and workgroups of its clusters: as many as all heads' clusters have room for at the
+    /// same time, where each workgroup has a processor. For kernels between others that leave no workgroup memory beside them. On an H200
+    /// a step of Llama 1B with weights of 4 bits takes 0.376 ms in place of 0.398 after 512 tokens, and 0.469 in place of 0.531 after
+    /// 8192; one of 16 samples of Llama 8B 2.63 in place of 2.8. Launches that would start while attention runs find no memory beside a ring: in f16 a step takes 0.847 in place of 0.757.
+    pub(super) fn through_rings(
+        &self,
+        unit: Unit,
+        heads: usize,
+        family: &'static str,
+    ) -> Option<(KernelName, usize)> {
+        // Without a broadcast, whose rows do not lie apart.
+        let apart = [self.k, self.v].iter().all(|x| x.strides.iter().all(|&n| n > 0));
+        if !unit.tensor_maps || !apart || self.k.rows <= LEAST_OF_PART {
+            return None;
+        }
+        let (_, of_clusters) = self.of_rings();
+        let (cluster, _, name) = CLUSTERS
+            .into_iter()
+            .zip(of_clusters)
+            .map(|((cluster, of_132), name)| (cluster, unit.compute_units * of_132 / 132 / cluster, name))
+            .find(|&(_, most, _)| heads <= most)?;
+        Some((KernelName { family, name }, cluster))
+    }
+
+    /// Keys of a step of a wave, and the kernels for `CLUSTERS`.
+    fn of_rings(&self) -> (usize, [&'static CStr; 4]) {
+        OF_RINGS[usize::from(self.k.size.max(self.v.size) > 64)]
     }
 
     /// Appends the launch for operands whose addresses are multiples of 16.
@@ -109,10 +142,14 @@ impl Problem {
             &params,
             addresses,
         )?;
-        let rows = if self.k.size.max(self.v.size) > 64 { 16 } else { 32 };
+        // Along few keys.
+        if params.decode.early != 0 {
+            plan.lets_next_start();
+        }
+        let (keys, _) = self.of_rings();
         plan.maps([self.k, self.v].into_iter().enumerate().map(|(i, heads)| {
             let at = offset_of!(RingDecodeParams, maps) + i * TENSOR_MAP_BYTES;
-            (at, heads.at, (heads.offset * self.ty.size()) as u64, self.map(&heads, rows))
+            (at, heads.at, (heads.offset * self.ty.size()) as u64, self.map(&heads, keys))
         }));
         Ok(())
     }

@@ -234,8 +234,8 @@ impl HipKernel for GroupQuery {
             problem.plan(plan)
         };
 
-        let (unit, behind_chain) = (plan.provider.unit(), plan.is_behind_chain());
-        let kernel = if one_row && may_stay { step.decode_kernel(unit, behind_chain) } else { None };
+        let (unit, behind_full_memory) = (plan.provider.unit(), plan.is_behind_full_memory());
+        let kernel = if one_row && may_stay { step.decode_kernel(unit, behind_full_memory) } else { None };
         let Some(kernel) = kernel else { return in_two(plan) };
         plan.by_place(
             decode::ALIGNMENT,

@@ -2,21 +2,29 @@
 
 use super::{ChainLink, LaunchPlan, Operand, PlanBuilder, PlannedLaunch, Work};
 
+/// Bytes of a workgroup beside which no other one that has as many finds room: a processor of sm_90 has 228 KB.
+const FULL_MEMORY: u32 = 114 << 10;
+
 impl PlanBuilder<'_> {
     /// Tells which inputs are constants of the model in device memory. Without it none is.
     pub(crate) fn with_constants(self, constants: Vec<bool>) -> Self {
         PlanBuilder { constants, ..self }
     }
 
-    /// Tells which inputs the last kernel before this node does not write, and whether that one is likely a chain of products. Without it
-    /// none is known.
-    pub(crate) fn with_settled(self, settled: Vec<bool>, behind_chain: bool) -> Self {
-        PlanBuilder { settled, behind_chain, ..self }
+    /// Tells which inputs the last kernel before this node does not write. Without it none is known.
+    pub(crate) fn with_settled(self, settled: Vec<bool>) -> Self {
+        PlanBuilder { settled, ..self }
     }
 
-    /// Whether the kernel before this node likely is a chain of products, and so the next one.
-    pub(in super::super) fn is_behind_chain(&self) -> bool {
-        self.behind_chain
+    /// Tells whether the last kernel before this node leaves no workgroup memory beside it. Without it it does.
+    pub(crate) fn behind_full_memory(self, behind_full_memory: bool) -> Self {
+        PlanBuilder { behind_full_memory, ..self }
+    }
+
+    /// Whether the kernel before this node leaves no workgroup memory beside it, and so likely the next one. It is a guess, as products
+    /// are joined later; a wrong one costs time alone.
+    pub(in super::super) fn is_behind_full_memory(&self) -> bool {
+        self.behind_full_memory
     }
 
     /// Whether an operand is such an input, and the next launch is the node's first. That one may read it before it waits.
@@ -44,6 +52,17 @@ impl PlanBuilder<'_> {
 impl LaunchPlan {
     pub(crate) fn link(&self) -> Option<&ChainLink> {
         self.link.as_ref()
+    }
+
+    /// Whether one of these launches leaves no workgroup memory beside it.
+    pub(crate) fn fills_memory(&self) -> bool {
+        let fills =
+            |launch: &PlannedLaunch| matches!(launch.work, Work::Kernel { lds, .. } if lds >= FULL_MEMORY);
+        self.launches.iter().any(fills)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.launches.is_empty()
     }
 
     /// Whether all kernels before the last of these launches have ended when the next node's kernel starts. It takes one of

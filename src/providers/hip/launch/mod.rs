@@ -166,7 +166,7 @@ pub(crate) struct PlanBuilder<'p> {
     constants: Vec<bool>,
     /// Inputs that the kernel just before does not write.
     settled: Vec<bool>,
-    behind_chain: bool,
+    behind_full_memory: bool,
     plan: LaunchPlan,
     table: Vec<u8>,
 }
@@ -175,7 +175,7 @@ impl<'p> PlanBuilder<'p> {
     pub(crate) fn new(provider: &'p Provider, given: Given) -> Self {
         let plan = LaunchPlan { blocking: provider.launch_blocking(), ..LaunchPlan::default() };
         let (constants, settled, table) = (Vec::new(), Vec::new(), Vec::new());
-        PlanBuilder { provider, given, constants, settled, behind_chain: false, plan, table }
+        PlanBuilder { provider, given, constants, settled, behind_full_memory: false, plan, table }
     }
 
     /// Appends a launch of `grid` workgroups of [`GROUP`] work items. `addresses` tells, by offset in the

@@ -58,9 +58,11 @@ const SLOT: usize = TILE * (SLOT_NUMBERS / 2 + SLOT_NUMBERS / BLOCK * 2);
 const MOST_SLOTS: usize = 4;
 const LEAST_SLOTS: usize = 3;
 const _: () = assert!(MOST_SLOTS <= 8);
-const WORKGROUP_MEMORY: usize = 226 << 10;
+const WORKGROUP_MEMORY: usize = 227 << 10;
 /// Bytes of barriers and of units of rows.
 const SMALL: usize = 256;
+/// Bytes of the barrier of a tile's sums that come from the cluster.
+const BARRIER: usize = 16;
 /// Waves that multiply.
 const WAVES: usize = 8;
 /// Workgroups of a cluster; workgroups in all such clusters for which a device of 132 processors has room at the same time (of
@@ -138,7 +140,7 @@ impl Sharing {
         let (parts, ..) = CLUSTERS[self.cluster];
         let own = if parts > 1 { self.rounds(n).div_ceil(parts) } else { 0 };
         let small = 1024 + SMALL + (WAVES + parts) * groups * 32;
-        let sums = (WAVES + own * parts) * 2 * groups * 512;
+        let sums = (WAVES + own * parts) * 2 * groups * 512 + own * BARRIER;
         small + slots * SLOT + sums + groups * (part * 16 + part.next_multiple_of(SLOT_NUMBERS))
     }
 
