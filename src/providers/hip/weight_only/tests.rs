@@ -194,7 +194,8 @@ fn projections_of_few_rows() {
 }
 
 /// Rows whose elements, times the scale, are too large for halves before they are divided by the norm, beside rows of small ones, and
-/// beside one with an infinite element: each row's result is its own.
+/// beside one with an infinite element: each row's result is its own. One scale alone is too large with what even elements are multiplied
+/// by, and meets elements that are 0.
 #[test]
 fn large_rows_beside_small_ones() {
     let Some(provider) = provider(&[]) else { return };
@@ -204,13 +205,27 @@ fn large_rows_beside_small_ones() {
     let rows = sizes.len();
     let product =
         [pattern(ElementType::U8, &[n, k / 32, 16]), scales(ty, n * k / 32, 4, k), None, None, None];
-    let element = |i: usize| sizes[i / k] * [0.3, -1.0, 0.002, 0.7][(i + i / 37) % 4];
+    let element = |i: usize| match i % k {
+        64..96 => 0.0,
+        _ => sizes[i / k] * [0.3, -1.0, 0.002, 0.7][(i + i / 37) % 4],
+    };
     for (norm, infinite) in [(true, false), (false, false), (true, true), (false, true)] {
         let around = Around { norm, skip: false, gate: "", gate_last: 0 };
         let x: Vec<f16> = (0..rows * k)
             .map(|i| f16::from_f64(if infinite && i == 2 * k + 77 { f64::INFINITY } else { element(i) }))
             .collect();
-        let scale = tensor(&[k], (0..k).map(|i| f16::from_f64(if i % 7 == 0 { 60.0 } else { 0.5 })));
+        let scale = tensor(
+            &[k],
+            (0..k).map(|i| {
+                f16::from_f64(if i == 66 {
+                    5000.0
+                } else if i % 7 == 0 {
+                    60.0
+                } else {
+                    0.5
+                })
+            }),
+        );
         let x = [tensor(&[rows, k], x.into_iter()), None, norm.then_some(scale).flatten()];
         let Both { device, cpu } = compare(&provider, &around, (4, 32, n, k), x, &product);
         let [got, want] = [&device[0], &cpu[0]].map(numbers);
@@ -220,11 +235,9 @@ fn large_rows_beside_small_ones() {
                 continue;
             }
             // A result of f16 may be below its normal numbers.
-            let apart = got.iter().zip(want).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
-            assert!(
-                apart <= 5e-3 * most + 1e-7,
-                "row {row}, norm {norm}, infinite {infinite}: {apart} of {most}"
-            );
+            let is_far = |x: f64| x.is_nan() || x > 5e-3 * most + 1e-7;
+            let far = got.iter().zip(want).find(|(x, y)| is_far((**x - **y).abs()));
+            assert_eq!(far, None, "row {row}, norm {norm}, infinite {infinite}, of {most}");
         }
     }
 }
