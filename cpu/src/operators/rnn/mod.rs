@@ -47,13 +47,22 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         let gates = op.cell.gates();
         let split = split_gates(op.cell);
         let w = pack(1, 0..gates)?;
-        let small = match node.constant(2) {
-            Some(r) if split == gates && r.shape()[1] * r.shape()[2] < SMALL => small_weights::<T>(r, Packing::of(node))?,
-            _ => None,
+        // Threads share the products of a reset state's gates earlier: there are two products a step.
+        let small = if split == gates { SMALL } else { SMALL / 2 };
+        let recurrence = |rows: Range<usize>| {
+            let small = match node.constant(2) {
+                _ if rows.is_empty() => return Ok(Recurrence { small: None, packed: None }),
+                Some(r) if r.shape()[1] * r.shape()[2] < small => {
+                    small_weights::<T>(r, gates, rows.clone(), Packing::of(node))?
+                }
+                _ => None,
+            };
+            let packed = if small.is_none() { pack(2, rows)? } else { None };
+            Ok::<_, OpError>(Recurrence { small, packed })
         };
-        let r = if small.is_none() { pack(2, 0..split)? } else { None };
-        let r_rest = if split < gates { pack(2, split..gates)? } else { None };
-        Ok(CpuKernel::Tensor(Box::new(Layer::<T> { op, w, small, r, r_rest, _element: PhantomData })))
+        let r = recurrence(0..split)?;
+        let r_rest = recurrence(split..gates)?;
+        Ok(CpuKernel::Tensor(Box::new(Layer::<T> { op, w, r, r_rest, _element: PhantomData })))
     }, else Err(node.no_kernel()))
 }
 
@@ -62,16 +71,19 @@ const SMALL: usize = 1 << 20;
 /// Rows of a batch that a thread multiplies such a weight with.
 const ROWS: usize = 16;
 
-/// The recurrence weights of each direction as operands of `Shared`, for types that products are computed in.
+/// Some gates' recurrence weights of each direction as operands of `Shared`, for types that products are computed in.
 fn small_weights<T: Store>(
     r: &Tensor,
+    gates: usize,
+    of: Range<usize>,
     packing: Packing<'_>,
 ) -> Result<Option<Vec<Weights<T::Compute>>>, OpError> {
-    let (directions, columns, k) = (r.shape()[0], r.shape()[1], r.shape()[2]);
+    let (directions, all, k) = (r.shape()[0], r.shape()[1], r.shape()[2]);
+    let (first, columns) = (of.start * all / gates, of.len() * all / gates);
     let r = r.aligned()?;
     let Some(r) = T::same(r.view().slice::<T>()) else { return Ok(None) };
     let pack = |direction: usize| {
-        let direction = &r[direction * columns * k..][..columns * k];
+        let direction = &r[(direction * all + first) * k..][..columns * k];
         packing.filled(Shared::<T::Compute>::scratch_len(k, columns), |room| {
             Shared::new(Matrix::transposed(direction, k), k, columns, room);
         })
@@ -91,10 +103,26 @@ struct Layer<T: Store> {
     op: Recurrent,
     /// The weights of each direction, when constant; the recurrence weight by its gates.
     w: Option<Vec<PackedB<T::Compute>>>,
-    small: Option<Vec<Weights<T::Compute>>>,
-    r: Option<Vec<PackedB<T::Compute>>>,
-    r_rest: Option<Vec<PackedB<T::Compute>>>,
+    r: Recurrence<T::Compute>,
+    r_rest: Recurrence<T::Compute>,
     _element: PhantomData<fn(T)>,
+}
+
+/// Constant recurrence weights of some gates, of each direction: at most one of the two.
+struct Recurrence<C: Compute> {
+    small: Option<Vec<Weights<C>>>,
+    packed: Option<Vec<PackedB<C>>>,
+}
+
+impl<C: Compute> Recurrence<C> {
+    fn weight<'a, T: Store<Compute = C>>(&'a self, d: usize, plain: Option<&'a [T]>) -> Weight<'a, T> {
+        let small = self.small.as_ref().map(|small| &*small[d]);
+        Weight { small, packed: self.packed.as_ref().map(|packed| &packed[d]), plain }
+    }
+
+    fn is_constant(&self) -> bool {
+        self.small.is_some() || self.packed.is_some()
+    }
 }
 
 /// Sizes of a layer.
@@ -174,7 +202,7 @@ impl<T: Store<Compute: Activate>> Kernel for Layer<T> {
     }
 
     fn consumes(&self, input: usize) -> bool {
-        input == 1 && self.w.is_some() || input == 2 && (self.r.is_some() || self.small.is_some())
+        input == 1 && self.w.is_some() || input == 2 && self.r.is_constant()
     }
 }
 
@@ -216,16 +244,15 @@ impl<T: Store<Compute: Activate>> Layer<T> {
         });
 
         let w = view(1).map(|w| &w[d * gates * n * input..][..gates * n * input]);
-        let w = Weight { packed: self.w.as_ref().map(|w| &w[d]), plain: w };
+        let w = Weight { small: None, packed: self.w.as_ref().map(|w| &w[d]), plain: w };
         let x = InMemory { matrix: Matrix::new(view(0).unwrap_or(&[]), input), offsets: Offsets::Stride(0) };
         w.multiply(cx, x.left(), xw, steps * batch, gates * n, input);
         add_bias(xw, bias, n, self.op.cell);
 
         let r = view(2).map(|r| &r[d * gates * n * n..][..gates * n * n]);
         let split = split_gates(self.op.cell) * n;
-        let r_rest =
-            Weight { packed: self.r_rest.as_ref().map(|r| &r[d]), plain: r.map(|r| &r[split * n..]) };
-        let r = Weight { packed: self.r.as_ref().map(|r| &r[d]), plain: r.map(|r| &r[..split * n]) };
+        let r_rest = self.r_rest.weight(d, r.map(|r| &r[split * n..]));
+        let r = self.r.weight(d, r.map(|r| &r[..split * n]));
         let functions = Functions {
             activations: &self.op.activations[d],
             clip: self.op.clip.map(<T::Compute as Activate>::of),
@@ -236,17 +263,8 @@ impl<T: Store<Compute: Activate>> Layer<T> {
             let length = |b: usize| lengths.map_or(steps, |l| l[b] as usize);
             let time = |b: usize| if backward { length(b) - 1 - step } else { step };
             let active = (0..batch).filter(|&b| step < length(b));
-            match &self.small {
-                Some(small) => {
-                    let weight = Shared::written(&small[d], n, split);
-                    let (h, backwards) = (&*h, step % 2 == 1);
-                    split_mut(cx.pool, &mut recurrent[..batch * split], split, ROWS, |rows, out| {
-                        let states = Matrix::new(&h[rows.start * n..], n);
-                        weight.multiply_again(out, rows.len(), states, backwards);
-                    });
-                }
-                None => r.multiply_state(cx, h, recurrent, batch, split, n),
-            }
+            let backwards = step % 2 == 1;
+            r.multiply_state(cx, h, recurrent, (batch, split, n), backwards);
             for b in active.clone() {
                 let gates = &mut xw[row_of(time(b), b) * gates * n..][..gates * n];
                 let product = &recurrent[b * split..][..split];
@@ -258,7 +276,7 @@ impl<T: Store<Compute: Activate>> Layer<T> {
                 cell::advance(self.op.cell, &functions, gates, product, bias, peephole, state);
             }
             if split < gates * n {
-                r_rest.multiply_state(cx, temporary, &mut recurrent[..batch * n], batch, n, n);
+                r_rest.multiply_state(cx, temporary, &mut recurrent[..batch * n], (batch, n, n), backwards);
                 for b in active.clone() {
                     let gates = &mut xw[row_of(time(b), b) * gates * n..][..gates * n];
                     add(&mut gates[2 * n..], &recurrent[b * n..][..n]);
@@ -319,6 +337,7 @@ impl<T: Store<Compute: Activate>> Layer<T> {
 
 /// A weight whose rows are the product's columns.
 struct Weight<'a, T: Store> {
+    small: Option<&'a [T::Compute]>,
     packed: Option<&'a PackedB<T::Compute>>,
     plain: Option<&'a [T]>,
 }
@@ -344,15 +363,22 @@ impl<T: Store> Weight<'_, T> {
         multiply(cx.pool, &Product { batch: 1, m, n, k, a, b }, &epilogue);
     }
 
+    /// `out = state · weightᵀ`. `backwards`: a small weight may be read from its end to its begin.
     fn multiply_state(
         &self,
         cx: &KernelContext<'_>,
         state: &[T::Compute],
         out: &mut [T::Compute],
-        m: usize,
-        n: usize,
-        k: usize,
+        (m, n, k): (usize, usize, usize),
+        backwards: bool,
     ) {
+        if let Some(small) = self.small {
+            let weight = Shared::written(small, k, n);
+            return split_mut(cx.pool, &mut out[..m * n], n, ROWS, |rows, out| {
+                let states = Matrix::new(&state[rows.start * k..], k);
+                weight.multiply_again(out, rows.len(), states, backwards);
+            });
+        }
         if T::BFLOAT16 {
             return with_scratch([m * k], |[rounded]: [&mut [T]; 1]| {
                 T::store_all(&state[..m * k], rounded);
