@@ -62,6 +62,13 @@ parts!(PackedA, PackedAMatrix<f32>);
 
 parts!(PackedB, Panels);
 
+impl PackedB {
+    /// The panels of floats; asserts that the matrix has this extent.
+    pub(super) fn panels(&self, depth: usize, columns: usize) -> &[f32] {
+        self.floats().data(depth, columns)
+    }
+}
+
 thread_local! {
     /// The kernels for this processor. The crate does not let threads share them.
     static EXECUTOR: GemmExecutor = executor();
