@@ -21,17 +21,35 @@ const LINE: usize = 64;
 /// How far ahead a single row fetches its panel, in elements.
 const AHEAD: usize = 1024;
 
-/// Writes the product to `out` (row-major without gaps), or adds it. `backwards`: the last panel comes first.
+/// How the panels are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// From wherever they lie, maybe from memory: one after the other, as processors fetch a single stream ahead best.
+    Once,
+    /// From a cache, since they are read again and again.
+    Forwards,
+    /// The same, the last panel first.
+    Backwards,
+}
+
+impl Order {
+    /// Of what is read again and again.
+    pub(crate) fn again(backwards: bool) -> Self {
+        if backwards { Order::Backwards } else { Order::Forwards }
+    }
+}
+
+/// Writes the product to `out` (row-major without gaps), or adds it.
 pub(crate) fn product(
     out: &mut [f32],
     extent: Extent,
     a: Matrix<'_, f32>,
     b: &[f32],
     add: bool,
-    backwards: bool,
+    order: Order,
 ) {
     let rows = Rows { out, stride: extent.columns };
-    product_to(rows, extent, a, b, add, backwards);
+    product_to(rows, extent, a, b, add, order);
 }
 
 /// Where rows of a product are written: so many elements from one another.
@@ -47,7 +65,7 @@ pub(super) fn product_to(
     a: Matrix<'_, f32>,
     b: &[f32],
     add: bool,
-    backwards: bool,
+    order: Order,
 ) {
     let Extent { rows, columns, depth } = extent;
     assert!(b.len() >= scratch_len(depth, columns) && stride >= columns, "operands have their extent");
@@ -64,7 +82,7 @@ pub(super) fn product_to(
     }
     let last = (rows - 1) * a.row_stride + (depth - 1) * a.column_stride;
     assert!(last < a.data.len(), "the left operand has {rows} × {depth} elements");
-    Blocks { out, stride, extent, a, b, add, backwards }.widest();
+    Blocks { out, stride, extent, a, b, add, order }.widest();
 }
 
 struct Blocks<'a> {
@@ -76,7 +94,7 @@ struct Blocks<'a> {
     a: Matrix<'a, f32>,
     b: &'a [f32],
     add: bool,
-    backwards: bool,
+    order: Order,
 }
 
 impl SimdOp for Blocks<'_> {
@@ -94,14 +112,14 @@ impl Blocks<'_> {
     fn run<I: Isa, const R: usize>(mut self, isa: I) {
         let (len, Extent { rows: all, columns, depth }) = (isa.f32().len(), self.extent);
         let count = columns.div_ceil(VECTORS * len);
-        let backwards = self.backwards;
+        let backwards = self.order == Order::Backwards;
         let panel_at = |i: usize| panel(if backwards { count - 1 - i } else { i }, columns, len);
         let mut i = 0;
         while i < count {
             let (start, width) = panel_at(i);
             let panel = &self.b[start * depth..][..width * depth];
             i += 1;
-            if all == 1 && i < count {
+            if all == 1 && self.order != Order::Once && i < count {
                 let (other, other_width) = panel_at(i);
                 let (first, widths) = (start.min(other), [width, other_width]);
                 if widths == [VECTORS * len; 2] && first + 2 * VECTORS * len <= columns {
@@ -319,9 +337,11 @@ mod tests {
             let want = |row: usize, column: usize| -> f32 {
                 (0..depth).map(|k| a[row * depth + k] * b[k * columns + column]).sum()
             };
-            for (b, backwards) in
-                [(Matrix::new(&b, columns), false), (Matrix::transposed(&by_columns, depth), true)]
-            {
+            for (b, order) in [
+                (Matrix::new(&b, columns), Order::Once),
+                (Matrix::new(&b, columns), Order::Forwards),
+                (Matrix::transposed(&by_columns, depth), Order::Backwards),
+            ] {
                 let len = isa.f32().len();
                 let mut scratch = vec![9.0; columns.next_multiple_of(len) * depth];
                 Pack { b, depth, columns, scratch: &mut scratch }.eval(isa);
@@ -329,7 +349,7 @@ mod tests {
                 for (add, before) in [(true, 1.0), (false, 0.0)] {
                     let a = Matrix::new(&a, depth);
                     let stride = columns;
-                    Blocks { out: &mut out, stride, extent, a, b: &scratch, add, backwards }.eval(isa);
+                    Blocks { out: &mut out, stride, extent, a, b: &scratch, add, order }.eval(isa);
                     for (i, &x) in out.iter().enumerate() {
                         let want = want(i / columns, i % columns) + before;
                         assert_eq!(x, want, "{rows} × {columns} × {depth}, element {i}, add {add}");

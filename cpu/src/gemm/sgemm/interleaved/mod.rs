@@ -9,7 +9,7 @@ use std::ops::Range;
 use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 
-use super::panel_product::{self, Rows};
+use super::panel_product::{self, Order, Rows};
 use super::panels::{VECTORS, panel, scratch_len};
 use crate::gemm::compute::Compute;
 use crate::gemm::pack::PackedB;
@@ -180,7 +180,14 @@ impl<'a> Interleaved<'a> {
             let extent = Extent { rows, columns: tile.columns.len(), depth: tile.depths.len() };
             let out = &mut to[row * self.columns + tile.columns.start..];
             let a = self.a.at(row, tile.depths.start);
-            panel_product::product_to(Rows { out, stride: self.columns }, extent, a, tile.panel, add, false);
+            panel_product::product_to(
+                Rows { out, stride: self.columns },
+                extent,
+                a,
+                tile.panel,
+                add,
+                Order::Once,
+            );
             self.advance();
         }
     }
@@ -327,7 +334,14 @@ impl SimdOp for Both<'_, '_, '_> {
             let extent = Extent { rows: 1, columns: columns.len(), depth };
             let (stride, b) = (columns.len().max(1), &b[columns.start * depth..]);
             let rows = Rows { out: &mut out[columns], stride };
-            panel_product::product_to(rows, extent, Matrix::new(row, depth), b, false, backwards);
+            panel_product::product_to(
+                rows,
+                extent,
+                Matrix::new(row, depth),
+                b,
+                false,
+                Order::again(backwards),
+            );
         };
         if backwards {
             plain(whole * WIDTH..columns, out);
