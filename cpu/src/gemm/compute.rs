@@ -8,7 +8,8 @@ use super::dot::isa::{Bf16Pair, DotGroup};
 use super::epilogue::Epilogue;
 use super::operand::{Product, Right};
 use super::plain;
-use super::sgemm::{block, panel_product, panels};
+use super::sgemm::panel_product::{self, Order};
+use super::sgemm::{block, panels};
 use super::shape::{Extent, Matrix};
 use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Piece;
@@ -165,7 +166,7 @@ impl Compute for f32 {
         add: bool,
         backwards: bool,
     ) {
-        panel_product::product(out, extent, a, b, add, backwards);
+        panel_product::product(out, extent, a, b, add, Order::again(backwards));
     }
 
     #[inline(always)]

@@ -16,6 +16,7 @@
 //! | `f32`, a single row or column | `sgemm::gemv` | bound by reading the matrix, which packing does as well |
 //! | `f32` blocks packed as bfloat16 | `dot::bf16` | twice the multiplications of an instruction, with AMX (`dot::amx`) 16 times those of a cycle |
 //! | `f32`, the right one packed; with AVX2 also others, packed for one product | `sgemm::panel_product` | tiles of 8 × 48 sums; docs/dependencies.md has the measurements |
+//! | `f32`, a row times a matrix that is used again and again, while another product is due | `sgemm::interleaved` | the row's product waits for the second cache |
 //! | `f32`, other | the crate `rten-gemm` | packs what it multiplies |
 //! | other types | `plain` | loops |
 //!
@@ -53,6 +54,7 @@ pub(crate) use in_memory::InMemory;
 pub(crate) use int8::{ByteSums, multiply_bytes};
 pub(crate) use operand::{ByteMatrix, Left, Product, Right, Source};
 pub(crate) use pack::{PackedA, PackedB};
+pub(crate) use sgemm::interleaved::{Interleaved, RowProduct};
 pub(crate) use shape::{GemmShape, Matrix, Offsets};
 pub(crate) use tile::{Shared, multiply, multiply_block};
 

@@ -62,6 +62,13 @@ parts!(PackedA, PackedAMatrix<f32>);
 
 parts!(PackedB, Panels);
 
+impl PackedB {
+    /// The panels of floats; asserts that the matrix has this extent.
+    pub(super) fn panels(&self, depth: usize, columns: usize) -> &[f32] {
+        self.floats().data(depth, columns)
+    }
+}
+
 thread_local! {
     /// The kernels for this processor. The crate does not let threads share them.
     static EXECUTOR: GemmExecutor = executor();
@@ -148,7 +155,14 @@ pub(crate) fn product(out: &mut [f32], extent: Extent, a: BlockA<'_, f32>, b: Bl
     }
     let (a, b) = match (a, b) {
         (BlockA::Plain(a), BlockB::Packed(b)) => {
-            return panel_product::product(out, extent, a, b.floats().data(depth, columns), add, false);
+            return panel_product::product(
+                out,
+                extent,
+                a,
+                b.floats().data(depth, columns),
+                add,
+                panel_product::Order::Once,
+            );
         }
         (BlockA::Plain(a), BlockB::Plain(b)) if depth > 0 && packs(a, b, rows) => {
             return packed_here(out, extent, a, b, add);
@@ -183,7 +197,14 @@ fn packed_here(out: &mut [f32], extent: Extent, a: Matrix<'_, f32>, b: Matrix<'_
     with_scratch([panels::scratch_len(depth, packed), copied], |[scratch, copy]: [&mut [f32]; 2]| {
         panels::pack(b, depth, packed, scratch);
         let rows = panel_product::Rows { out, stride: columns };
-        panel_product::product_to(rows, Extent { columns: packed, ..extent }, a, scratch, add, false);
+        panel_product::product_to(
+            rows,
+            Extent { columns: packed, ..extent },
+            a,
+            scratch,
+            add,
+            panel_product::Order::Once,
+        );
         #[cfg(target_arch = "x86_64")]
         if last > 0 {
             let b = b.at(0, packed);

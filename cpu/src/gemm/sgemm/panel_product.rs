@@ -21,17 +21,35 @@ const LINE: usize = 64;
 /// How far ahead a single row fetches its panel, in elements.
 const AHEAD: usize = 1024;
 
-/// Writes the product to `out` (row-major without gaps), or adds it. `backwards`: the last panel comes first.
+/// How the panels are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// From wherever they lie, maybe from memory: one after the other, as processors fetch a single stream ahead best.
+    Once,
+    /// From a cache, since they are read again and again.
+    Forwards,
+    /// The same, the last panel first.
+    Backwards,
+}
+
+impl Order {
+    /// Of what is read again and again.
+    pub(crate) fn again(backwards: bool) -> Self {
+        if backwards { Order::Backwards } else { Order::Forwards }
+    }
+}
+
+/// Writes the product to `out` (row-major without gaps), or adds it.
 pub(crate) fn product(
     out: &mut [f32],
     extent: Extent,
     a: Matrix<'_, f32>,
     b: &[f32],
     add: bool,
-    backwards: bool,
+    order: Order,
 ) {
     let rows = Rows { out, stride: extent.columns };
-    product_to(rows, extent, a, b, add, backwards);
+    product_to(rows, extent, a, b, add, order);
 }
 
 /// Where rows of a product are written: so many elements from one another.
@@ -40,32 +58,31 @@ pub(super) struct Rows<'a> {
     pub(super) stride: usize,
 }
 
-/// As `product`, to rows that may have more columns behind those of the product.
+/// As `product`, to rows that may have more columns before and behind those of the product.
 pub(super) fn product_to(
     Rows { out, stride }: Rows<'_>,
     extent: Extent,
     a: Matrix<'_, f32>,
     b: &[f32],
     add: bool,
-    backwards: bool,
+    order: Order,
 ) {
     let Extent { rows, columns, depth } = extent;
-    assert!(
-        b.len() >= scratch_len(depth, columns) && stride >= columns && out.len() >= rows * stride,
-        "operands have their extent"
-    );
+    assert!(b.len() >= scratch_len(depth, columns) && stride >= columns, "operands have their extent");
     if rows == 0 || columns == 0 {
         return;
     }
+    let end = (rows - 1) * stride + columns;
+    assert!(out.len() >= end, "there is room for all rows");
     if depth == 0 {
         if !add {
-            out[..rows * stride].chunks_exact_mut(stride).for_each(|row| row[..columns].fill(0.0));
+            out[..end].chunks_mut(stride).for_each(|row| row[..columns].fill(0.0));
         }
         return;
     }
     let last = (rows - 1) * a.row_stride + (depth - 1) * a.column_stride;
     assert!(last < a.data.len(), "the left operand has {rows} × {depth} elements");
-    Blocks { out, stride, extent, a, b, add, backwards }.widest();
+    Blocks { out, stride, extent, a, b, add, order }.widest();
 }
 
 struct Blocks<'a> {
@@ -77,7 +94,7 @@ struct Blocks<'a> {
     a: Matrix<'a, f32>,
     b: &'a [f32],
     add: bool,
-    backwards: bool,
+    order: Order,
 }
 
 impl SimdOp for Blocks<'_> {
@@ -95,9 +112,22 @@ impl Blocks<'_> {
     fn run<I: Isa, const R: usize>(mut self, isa: I) {
         let (len, Extent { rows: all, columns, depth }) = (isa.f32().len(), self.extent);
         let count = columns.div_ceil(VECTORS * len);
-        for i in 0..count {
-            let (start, width) = panel(if self.backwards { count - 1 - i } else { i }, columns, len);
+        let backwards = self.order == Order::Backwards;
+        let panel_at = |i: usize| panel(if backwards { count - 1 - i } else { i }, columns, len);
+        let mut i = 0;
+        while i < count {
+            let (start, width) = panel_at(i);
             let panel = &self.b[start * depth..][..width * depth];
+            i += 1;
+            if all == 1 && self.order != Order::Once && i < count {
+                let (other, other_width) = panel_at(i);
+                let (first, widths) = (start.min(other), [width, other_width]);
+                if widths == [VECTORS * len; 2] && first + 2 * VECTORS * len <= columns {
+                    self.two_panels(isa, first);
+                    i += 1;
+                    continue;
+                }
+            }
             // Narrow panels have more rows where the wide ones have few: sums wait for those of the step before.
             let most = match width / len {
                 1 if R < 8 => 8,
@@ -128,6 +158,49 @@ impl Blocks<'_> {
         }
     }
 
+    /// A single row times two panels side by side that have all their columns, from column `start` on. Sums of one panel wait
+    /// for those of the step before: with vectors of 8 they take twice as long as reading it.
+    #[inline(always)]
+    fn two_panels<I: Isa>(&mut self, isa: I, start: usize) {
+        let ops = isa.f32();
+        let (len, Extent { rows, depth, .. }) = (ops.len(), self.extent);
+        let width = VECTORS * len;
+        let panels = &self.b[start * depth..][..2 * width * depth];
+        let out = &mut self.out[start..][..2 * width];
+        assert!(rows == 1 && depth > 0 && (depth - 1) * self.a.column_stride < self.a.data.len());
+        let (mut at, mut row) = (panels.as_ptr(), self.a.data.as_ptr());
+        let ahead = crate::isa::prefetches_single_row();
+        let mut sums = [[ops.zero(); VECTORS]; 2];
+        for _ in 0..depth {
+            if ahead {
+                for line in (0..width).step_by(LINE / size_of::<f32>()) {
+                    ops.prefetch(at.wrapping_add(AHEAD + line));
+                    ops.prefetch(at.wrapping_add(width * depth + AHEAD + line));
+                }
+            }
+            // SAFETY: both panels have `depth` times `VECTORS` vectors, and the row has `depth` elements (asserted); behind
+            // its last one the pointer is not read.
+            unsafe {
+                let a = ops.splat(*row);
+                for (panel, sums) in sums.iter_mut().enumerate() {
+                    for (v, sum) in sums.iter_mut().enumerate() {
+                        *sum = ops.mul_add(a, ops.load_ptr(at.add(panel * width * depth + v * len)), *sum);
+                    }
+                }
+                at = at.add(width);
+            }
+            row = row.wrapping_add(self.a.column_stride);
+        }
+        for (sum, to) in sums.into_iter().flatten().zip(out.chunks_exact_mut(len)) {
+            let to = to.as_mut_ptr();
+            // SAFETY: a whole vector.
+            unsafe {
+                let sum = if self.add { ops.add(sum, ops.load_ptr(to)) } else { sum };
+                ops.store_ptr(sum, to);
+            }
+        }
+    }
+
     /// Computes all whole tiles of a panel with AVX2, where it has all columns, and tells how many rows these are.
     #[cfg(target_arch = "x86_64")]
     fn whole_tiles(&mut self, len: usize, panel: &[f32], start: usize, step: usize) -> usize {
@@ -144,7 +217,7 @@ impl Blocks<'_> {
             return 0;
         }
         assert!((rows - 1) * stride + depth <= self.a.data.len(), "rows lie inside");
-        let to = &mut self.out[start..rows * self.stride];
+        let to = &mut self.out[start..(rows - 1) * self.stride + start + avx2::WIDTH];
         let (rows_of_a, fetch) = (self.a.data.as_ptr(), panel.as_ptr_range().end);
         let operands = avx2::Operands { panel: panel.as_ptr(), rows: rows_of_a, stride, depth, fetch, step };
         // SAFETY: vectors of 8 are those of AVX2 with FMA; the panel has `depth` rows, of each row `depth` elements lie
@@ -242,6 +315,12 @@ mod tests {
         for (rows, columns, depth) in [
             (1, 1, 1),
             (1, 100, 30),
+            (1, 112, 11),
+            (1, 160, 7),
+            (1, 28, 5),
+            (1, 56, 6),
+            (1, 210, 5),
+            (1, 288, 3),
             (3, 33, 9),
             (5, 47, 16),
             (8, 48, 17),
@@ -258,9 +337,11 @@ mod tests {
             let want = |row: usize, column: usize| -> f32 {
                 (0..depth).map(|k| a[row * depth + k] * b[k * columns + column]).sum()
             };
-            for (b, backwards) in
-                [(Matrix::new(&b, columns), false), (Matrix::transposed(&by_columns, depth), true)]
-            {
+            for (b, order) in [
+                (Matrix::new(&b, columns), Order::Once),
+                (Matrix::new(&b, columns), Order::Forwards),
+                (Matrix::transposed(&by_columns, depth), Order::Backwards),
+            ] {
                 let len = isa.f32().len();
                 let mut scratch = vec![9.0; columns.next_multiple_of(len) * depth];
                 Pack { b, depth, columns, scratch: &mut scratch }.eval(isa);
@@ -268,7 +349,7 @@ mod tests {
                 for (add, before) in [(true, 1.0), (false, 0.0)] {
                     let a = Matrix::new(&a, depth);
                     let stride = columns;
-                    Blocks { out: &mut out, stride, extent, a, b: &scratch, add, backwards }.eval(isa);
+                    Blocks { out: &mut out, stride, extent, a, b: &scratch, add, order }.eval(isa);
                     for (i, &x) in out.iter().enumerate() {
                         let want = want(i / columns, i % columns) + before;
                         assert_eq!(x, want, "{rows} × {columns} × {depth}, element {i}, add {add}");

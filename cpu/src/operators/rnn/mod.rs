@@ -2,27 +2,26 @@
 //! the state by the recurrence weight. Directions run side by side. Layers of bfloat16 numbers multiply the state
 //! rounded to such, and keep it as it is for the rest of a step.
 
+mod ahead;
 mod cell;
+mod weight;
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::ops::OpError;
 use crate::ops::rnn::{Cell, Recurrent};
-use crate::tensor::{Tensor, TensorView, TensorViewMut, bf16, f16};
+use crate::tensor::{TensorView, TensorViewMut, bf16, f16};
 
-use crate::gemm::{
-    Activate, Compute, FusedEpilogue, InMemory, Left, Matrix, Offsets, PackedB, Product, Right, Shared,
-    Store, multiply,
-};
+use crate::gemm::{Activate, Compute, InMemory, Matrix, Offsets, PackedB, Store};
 use crate::kernel::{Argument, CpuKernel, Entry, Kernel, KernelContext, NodeContext, Prepared};
 use crate::loops::number::dispatch;
-use crate::loops::packed_weights::Weights;
 use crate::loops::packing::Packing;
-use crate::loops::parallel::{Parts, split_mut};
-use crate::loops::scratch::with_scratch;
+use crate::loops::parallel::Parts;
 use crate::loops::simd::add;
+use ahead::Ahead;
 use cell::Functions;
+use weight::{Recurrence, Weight, small_weights};
 
 pub(super) const KERNELS: &[Entry] =
     &[Entry::new("RNN", build), Entry::new("GRU", build), Entry::new("LSTM", build)];
@@ -47,38 +46,27 @@ fn build(node: &NodeContext<'_>) -> Result<CpuKernel, OpError> {
         let gates = op.cell.gates();
         let split = split_gates(op.cell);
         let w = pack(1, 0..gates)?;
-        let small = match node.constant(2) {
-            Some(r) if split == gates && r.shape()[1] * r.shape()[2] < SMALL => small_weights::<T>(r, Packing::of(node))?,
-            _ => None,
+        // Threads share the products of a reset state's gates earlier: there are two products a step.
+        let small = if split == gates { SMALL } else { SMALL / 2 };
+        let recurrence = |rows: Range<usize>| {
+            let small = match node.constant(2) {
+                _ if rows.is_empty() => return Ok(Recurrence { small: None, packed: None }),
+                Some(r) if r.shape()[1] * r.shape()[2] < small => {
+                    small_weights::<T>(r, gates, rows.clone(), Packing::of(node))?
+                }
+                _ => None,
+            };
+            let packed = if small.is_none() { pack(2, rows)? } else { None };
+            Ok::<_, OpError>(Recurrence { small, packed })
         };
-        let r = if small.is_none() { pack(2, 0..split)? } else { None };
-        let r_rest = if split < gates { pack(2, split..gates)? } else { None };
-        Ok(CpuKernel::Tensor(Box::new(Layer::<T> { op, w, small, r, r_rest, _element: PhantomData })))
+        let r = recurrence(0..split)?;
+        let r_rest = recurrence(split..gates)?;
+        Ok(CpuKernel::Tensor(Box::new(Layer::<T> { op, w, r, r_rest, _element: PhantomData })))
     }, else Err(node.no_kernel()))
 }
 
 /// Elements of a direction's recurrence weight up to which threads would only wait for each other.
 const SMALL: usize = 1 << 20;
-/// Rows of a batch that a thread multiplies such a weight with.
-const ROWS: usize = 16;
-
-/// The recurrence weights of each direction as operands of `Shared`, for types that products are computed in.
-fn small_weights<T: Store>(
-    r: &Tensor,
-    packing: Packing<'_>,
-) -> Result<Option<Vec<Weights<T::Compute>>>, OpError> {
-    let (directions, columns, k) = (r.shape()[0], r.shape()[1], r.shape()[2]);
-    let r = r.aligned()?;
-    let Some(r) = T::same(r.view().slice::<T>()) else { return Ok(None) };
-    let pack = |direction: usize| {
-        let direction = &r[direction * columns * k..][..columns * k];
-        packing.filled(Shared::<T::Compute>::scratch_len(k, columns), |room| {
-            Shared::new(Matrix::transposed(direction, k), k, columns, room);
-        })
-    };
-    Ok(Some((0..directions).map(pack).collect()))
-}
-
 /// The gates whose recurrent product is of the state itself; the others' is of the reset state.
 fn split_gates(cell: Cell) -> usize {
     match cell {
@@ -91,9 +79,8 @@ struct Layer<T: Store> {
     op: Recurrent,
     /// The weights of each direction, when constant; the recurrence weight by its gates.
     w: Option<Vec<PackedB<T::Compute>>>,
-    small: Option<Vec<Weights<T::Compute>>>,
-    r: Option<Vec<PackedB<T::Compute>>>,
-    r_rest: Option<Vec<PackedB<T::Compute>>>,
+    r: Recurrence<T::Compute>,
+    r_rest: Recurrence<T::Compute>,
     _element: PhantomData<fn(T)>,
 }
 
@@ -174,7 +161,7 @@ impl<T: Store<Compute: Activate>> Kernel for Layer<T> {
     }
 
     fn consumes(&self, input: usize) -> bool {
-        input == 1 && self.w.is_some() || input == 2 && (self.r.is_some() || self.small.is_some())
+        input == 1 && self.w.is_some() || input == 2 && self.r.is_constant()
     }
 }
 
@@ -215,38 +202,45 @@ impl<T: Store<Compute: Activate>> Layer<T> {
             &*peephole
         });
 
-        let w = view(1).map(|w| &w[d * gates * n * input..][..gates * n * input]);
-        let w = Weight { packed: self.w.as_ref().map(|w| &w[d]), plain: w };
-        let x = InMemory { matrix: Matrix::new(view(0).unwrap_or(&[]), input), offsets: Offsets::Stride(0) };
-        w.multiply(cx, x.left(), xw, steps * batch, gates * n, input);
-        add_bias(xw, bias, n, self.op.cell);
-
         let r = view(2).map(|r| &r[d * gates * n * n..][..gates * n * n]);
         let split = split_gates(self.op.cell) * n;
-        let r_rest =
-            Weight { packed: self.r_rest.as_ref().map(|r| &r[d]), plain: r.map(|r| &r[split * n..]) };
-        let r = Weight { packed: self.r.as_ref().map(|r| &r[d]), plain: r.map(|r| &r[..split * n]) };
+        let r_rest = self.r_rest.weight(d, r.map(|r| &r[split * n..]));
+        let r = self.r.weight(d, r.map(|r| &r[..split * n]));
         let functions = Functions {
             activations: &self.op.activations[d],
             clip: self.op.clip.map(<T::Compute as Activate>::of),
         };
-        let row_of = |t: usize, b: usize| if self.op.batch_first { b * steps + t } else { t * batch + b };
         let backward = self.op.directions[d];
+        let x = view(0).unwrap_or(&[]);
+        let mut ahead = match &self.w {
+            // Threads that have no direction of their own multiply inputs.
+            Some(w) if r.small.is_some() && cx.pool.threads() <= self.op.directions.len() => {
+                let length = lengths.and_then(|l| l.first()).map_or(steps, |&l| l as usize);
+                Ahead::new(x, &w[d], sizes, split, length, backward)
+            }
+            _ => None,
+        };
+        let first = ahead.as_ref().map_or(0..steps * batch, |ahead| ahead.rows(0..ahead::STEPS));
+        let w = view(1).map(|w| &w[d * gates * n * input..][..gates * n * input]);
+        let w = Weight { small: None, packed: self.w.as_ref().map(|w| &w[d]), plain: w };
+        let x =
+            InMemory { matrix: Matrix::new(&x[first.start * input..], input), offsets: Offsets::Stride(0) };
+        w.multiply(cx, x.left(), &mut xw[first.start * gates * n..], first.len(), gates * n, input);
+        join_bias(bias, n, self.op.cell);
+        add_bias(&mut xw[first.start * gates * n..first.end * gates * n], bias);
+
+        let row_of = |t: usize, b: usize| if self.op.batch_first { b * steps + t } else { t * batch + b };
         for step in 0..steps {
+            if let Some(ahead) = &mut ahead {
+                let rows = ahead.complete(step, xw);
+                add_bias(&mut xw[rows.start * gates * n..rows.end * gates * n], bias);
+            }
             let length = |b: usize| lengths.map_or(steps, |l| l[b] as usize);
             let time = |b: usize| if backward { length(b) - 1 - step } else { step };
             let active = (0..batch).filter(|&b| step < length(b));
-            match &self.small {
-                Some(small) => {
-                    let weight = Shared::written(&small[d], n, split);
-                    let (h, backwards) = (&*h, step % 2 == 1);
-                    split_mut(cx.pool, &mut recurrent[..batch * split], split, ROWS, |rows, out| {
-                        let states = Matrix::new(&h[rows.start * n..], n);
-                        weight.multiply_again(out, rows.len(), states, backwards);
-                    });
-                }
-                None => r.multiply_state(cx, h, recurrent, batch, split, n),
-            }
+            let backwards = step % 2 == 1;
+            let with = ahead.as_mut().map(|ahead| (ahead, &mut *xw));
+            r.multiply_state(cx, h, recurrent, (batch, split, n), backwards, with);
             for b in active.clone() {
                 let gates = &mut xw[row_of(time(b), b) * gates * n..][..gates * n];
                 let product = &recurrent[b * split..][..split];
@@ -258,7 +252,9 @@ impl<T: Store<Compute: Activate>> Layer<T> {
                 cell::advance(self.op.cell, &functions, gates, product, bias, peephole, state);
             }
             if split < gates * n {
-                r_rest.multiply_state(cx, temporary, &mut recurrent[..batch * n], batch, n, n);
+                let out = &mut recurrent[..batch * n];
+                let with = ahead.as_mut().map(|ahead| (ahead, &mut *xw));
+                r_rest.multiply_state(cx, temporary, out, (batch, n, n), backwards, with);
                 for b in active.clone() {
                     let gates = &mut xw[row_of(time(b), b) * gates * n..][..gates * n];
                     add(&mut gates[2 * n..], &recurrent[b * n..][..n]);
@@ -317,56 +313,9 @@ impl<T: Store<Compute: Activate>> Layer<T> {
     }
 }
 
-/// A weight whose rows are the product's columns.
-struct Weight<'a, T: Store> {
-    packed: Option<&'a PackedB<T::Compute>>,
-    plain: Option<&'a [T]>,
-}
-
-impl<T: Store> Weight<'_, T> {
-    /// `out = a · weightᵀ`
-    fn multiply(
-        &self,
-        cx: &KernelContext<'_>,
-        a: Left<'_, T::Compute>,
-        out: &mut [T::Compute],
-        m: usize,
-        n: usize,
-        k: usize,
-    ) {
-        let matrix = Matrix::transposed(self.plain.unwrap_or(&[]), k);
-        let plain = InMemory { matrix, offsets: Offsets::Stride(0) };
-        let b = match self.packed {
-            Some(packed) => Right::Packed(packed, Offsets::Stride(0)),
-            None => plain.right(),
-        };
-        let epilogue = FusedEpilogue::<T::Compute>::new(&mut out[..m * n], m, n);
-        multiply(cx.pool, &Product { batch: 1, m, n, k, a, b }, &epilogue);
-    }
-
-    fn multiply_state(
-        &self,
-        cx: &KernelContext<'_>,
-        state: &[T::Compute],
-        out: &mut [T::Compute],
-        m: usize,
-        n: usize,
-        k: usize,
-    ) {
-        if T::BFLOAT16 {
-            return with_scratch([m * k], |[rounded]: [&mut [T]; 1]| {
-                T::store_all(&state[..m * k], rounded);
-                let state = InMemory { matrix: Matrix::new(rounded, k), offsets: Offsets::Stride(0) };
-                self.multiply(cx, state.left(), out, m, n, k);
-            });
-        }
-        self.multiply(cx, Left::Plain(Matrix::new(state, k), Offsets::Stride(0)), out, m, n, k);
-    }
-}
-
-/// Adds the biases of input and recurrence to every row of gates. The recurrent bias of the
-/// candidate of a GRU whose reset applies to the product is not added here.
-fn add_bias<C: Compute + Activate>(gates: &mut [C], bias: &mut [C], n: usize, cell: Cell) {
+/// Adds the bias of the recurrence to that of the input, where both are added to the gates. The recurrent bias of the
+/// candidate of a GRU whose reset applies to the product is not.
+fn join_bias<C: Compute + Activate>(bias: &mut [C], n: usize, cell: Cell) {
     let width = bias.len() / 2;
     let (input, recurrent) = bias.split_at_mut(width);
     let shared = match cell {
@@ -374,8 +323,13 @@ fn add_bias<C: Compute + Activate>(gates: &mut [C], bias: &mut [C], n: usize, ce
         _ => width,
     };
     add(&mut input[..shared], &recurrent[..shared]);
+}
+
+/// Adds joined biases to rows of gates.
+fn add_bias<C: Compute + Activate>(gates: &mut [C], bias: &[C]) {
+    let width = bias.len() / 2;
     if width > 0 {
-        gates.chunks_exact_mut(width).for_each(|row| add(row, input));
+        gates.chunks_exact_mut(width).for_each(|row| add(row, &bias[..width]));
     }
 }
 

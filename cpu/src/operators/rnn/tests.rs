@@ -1,6 +1,7 @@
 use crate::graph::Attribute;
 use crate::tensor::{Value, f16};
-use crate::testing::{checksum, elements, run_constant, t};
+use crate::testing::{checksum, elements, noise, run_constant, run_on, t};
+use crate::threads::Pool;
 
 const STEPS: usize = 4;
 const BATCH: usize = 3;
@@ -160,5 +161,57 @@ fn layers_without_inputs_have_packed_weights_too() {
         assert_eq!(shape, wanted_shape, "{op}");
         assert_near(&packed, &want);
         assert!(checksum(&want) != 0.0, "{op}");
+    }
+}
+
+/// Of a sequence of many steps the inputs are multiplied while states are, where each thread has a direction; of weights that
+/// are no constants, all before.
+#[test]
+fn inputs_multiplied_ahead_are_those_multiplied_before() {
+    const SEED: usize = 20;
+    let weight = |seed: usize, shape: &[usize]| {
+        let scale = (shape[2] as f32).sqrt().recip();
+        let elements: Vec<f32> =
+            noise(SEED + seed, shape.iter().product()).iter().map(|x| x * scale).collect();
+        t(shape, &elements)
+    };
+    for (op, gates) in [("RNN", 1), ("GRU", 3), ("LSTM", 4)] {
+        for (steps, input, hidden, length) in
+            [(32, 40, 136, 32), (50, 300, 130, 50), (70, 8, 144, 51), (40, 30, 128, 31), (33, 64, 160, 0)]
+        {
+            for (direction, directions) in [("forward", 1), ("reverse", 1), ("bidirectional", 2)] {
+                for reset in [0, 1] {
+                    let inputs = [
+                        t(&[steps, 1, input], &noise(SEED, steps * input)),
+                        weight(1, &[directions, gates * hidden, input]),
+                        weight(2, &[directions, gates * hidden, hidden]),
+                        t(
+                            &[directions, 2 * gates * hidden],
+                            &noise(SEED + 3, directions * 2 * gates * hidden),
+                        ),
+                        t(&[1], &[length]),
+                        t(&[directions, 1, hidden], &noise(SEED + 4, directions * hidden)),
+                    ];
+                    let mut attributes = vec![("direction", Attribute::String(direction.into()))];
+                    if op == "GRU" {
+                        attributes.push(("linear_before_reset", Attribute::Int(reset)));
+                    } else if reset == 1 {
+                        continue;
+                    }
+                    let run = |constants: &[usize]| {
+                        run_on(&Pool::new(directions), "", op, 14, &attributes, &inputs, constants, 2)
+                            .unwrap()
+                    };
+                    for (packed, want) in run(&[1, 2]).iter().zip(run(&[])) {
+                        let (packed, want) = (elements::<f32>(packed).1, elements::<f32>(&want).1);
+                        let worst = packed.iter().zip(&want).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+                        assert!(
+                            packed.len() == want.len() && worst < 2e-5,
+                            "{op} {direction} {reset}, {steps} × {input} × {hidden}, {length} steps, seed {SEED}: {worst}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }
