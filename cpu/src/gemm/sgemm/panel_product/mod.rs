@@ -4,6 +4,8 @@
 //! lies, one element for a whole vector; a panel is read from its begin to its end. While the rows go by, the next
 //! panel is fetched: the first rows would else wait for memory.
 
+mod row;
+
 use std::ops::Range;
 
 use rten_simd::ops::{BitOps, NumOps};
@@ -15,6 +17,7 @@ use super::panels::{VECTORS, panel, scratch_len};
 use crate::gemm::shape::{Extent, Matrix};
 use crate::isa::Dispatch;
 use crate::loops::store::store_first;
+use row::Row;
 
 /// Bytes of a line of a cache.
 const LINE: usize = 64;
@@ -82,7 +85,8 @@ pub(super) fn product_to(
     }
     let last = (rows - 1) * a.row_stride + (depth - 1) * a.column_stride;
     assert!(last < a.data.len(), "the left operand has {rows} × {depth} elements");
-    Blocks { out, stride, extent, a, b, add, order }.widest();
+    let blocks = Blocks { out, stride, extent, a, b, add, order };
+    if rows == 1 && order != Order::Once { Row(blocks).widest() } else { blocks.widest() }
 }
 
 struct Blocks<'a> {
@@ -113,21 +117,9 @@ impl Blocks<'_> {
         let (len, Extent { rows: all, columns, depth }) = (isa.f32().len(), self.extent);
         let count = columns.div_ceil(VECTORS * len);
         let backwards = self.order == Order::Backwards;
-        let panel_at = |i: usize| panel(if backwards { count - 1 - i } else { i }, columns, len);
-        let mut i = 0;
-        while i < count {
-            let (start, width) = panel_at(i);
+        for i in 0..count {
+            let (start, width) = panel(if backwards { count - 1 - i } else { i }, columns, len);
             let panel = &self.b[start * depth..][..width * depth];
-            i += 1;
-            if all == 1 && self.order != Order::Once && i < count {
-                let (other, other_width) = panel_at(i);
-                let (first, widths) = (start.min(other), [width, other_width]);
-                if widths == [VECTORS * len; 2] && first + 2 * VECTORS * len <= columns {
-                    self.two_panels(isa, first);
-                    i += 1;
-                    continue;
-                }
-            }
             // Narrow panels have more rows where the wide ones have few: sums wait for those of the step before.
             let most = match width / len {
                 1 if R < 8 => 8,
@@ -154,49 +146,6 @@ impl Blocks<'_> {
                     (_, 2) => self.tile::<I, 8, 2>(isa, tile),
                     _ => self.tile::<I, R, 3>(isa, tile),
                 }
-            }
-        }
-    }
-
-    /// A single row times two panels side by side that have all their columns, from column `start` on. Sums of one panel wait
-    /// for those of the step before: with vectors of 8 they take twice as long as reading it.
-    #[inline(always)]
-    fn two_panels<I: Isa>(&mut self, isa: I, start: usize) {
-        let ops = isa.f32();
-        let (len, Extent { rows, depth, .. }) = (ops.len(), self.extent);
-        let width = VECTORS * len;
-        let panels = &self.b[start * depth..][..2 * width * depth];
-        let out = &mut self.out[start..][..2 * width];
-        assert!(rows == 1 && depth > 0 && (depth - 1) * self.a.column_stride < self.a.data.len());
-        let (mut at, mut row) = (panels.as_ptr(), self.a.data.as_ptr());
-        let ahead = crate::isa::prefetches_single_row();
-        let mut sums = [[ops.zero(); VECTORS]; 2];
-        for _ in 0..depth {
-            if ahead {
-                for line in (0..width).step_by(LINE / size_of::<f32>()) {
-                    ops.prefetch(at.wrapping_add(AHEAD + line));
-                    ops.prefetch(at.wrapping_add(width * depth + AHEAD + line));
-                }
-            }
-            // SAFETY: both panels have `depth` times `VECTORS` vectors, and the row has `depth` elements (asserted); behind
-            // its last one the pointer is not read.
-            unsafe {
-                let a = ops.splat(*row);
-                for (panel, sums) in sums.iter_mut().enumerate() {
-                    for (v, sum) in sums.iter_mut().enumerate() {
-                        *sum = ops.mul_add(a, ops.load_ptr(at.add(panel * width * depth + v * len)), *sum);
-                    }
-                }
-                at = at.add(width);
-            }
-            row = row.wrapping_add(self.a.column_stride);
-        }
-        for (sum, to) in sums.into_iter().flatten().zip(out.chunks_exact_mut(len)) {
-            let to = to.as_mut_ptr();
-            // SAFETY: a whole vector.
-            unsafe {
-                let sum = if self.add { ops.add(sum, ops.load_ptr(to)) } else { sum };
-                ops.store_ptr(sum, to);
             }
         }
     }
@@ -349,7 +298,12 @@ mod tests {
                 for (add, before) in [(true, 1.0), (false, 0.0)] {
                     let a = Matrix::new(&a, depth);
                     let stride = columns;
-                    Blocks { out: &mut out, stride, extent, a, b: &scratch, add, order }.eval(isa);
+                    let blocks = Blocks { out: &mut out, stride, extent, a, b: &scratch, add, order };
+                    if rows == 1 && order != Order::Once {
+                        Row(blocks).eval(isa)
+                    } else {
+                        blocks.eval(isa)
+                    }
                     for (i, &x) in out.iter().enumerate() {
                         let want = want(i / columns, i % columns) + before;
                         assert_eq!(x, want, "{rows} × {columns} × {depth}, element {i}, add {add}");
