@@ -4,13 +4,13 @@
 // Access: each work item sends the sums of its columns to the first workgroup's memory, neighbours beside each other. Bound: their
 // way, some 0.4 µs.
 #pragma once
+#include "cluster.h"
 #include "flash_decode_parts.h"
 #include "tma.h"
-#include "cluster.h"
 
 // As `finish` of a part, for parts whose number is a multiple of CLUSTER. `others`: room for the other workgroups' sums, which come
-// as soon as this workgroup has begun. One of its work items began `come`, and all of them
-// came to the first half of a barrier of the cluster.
+// as soon as this workgroup has begun. Before, one work item
+// began the barrier `come`, and all came to the first half of a barrier of the cluster.
 template <u32 WAVES, u32 CLUSTER, class N, u32 ROWS, u32 ITEMS>
 DEVICE void finish_in_cluster(const DecodePart<N, ROWS, ITEMS> &o, f32 *sums, f32 *others, u64 *come, const f32 (*most_of)[ROWS],
                               const f32 (*total_of)[ROWS]) {

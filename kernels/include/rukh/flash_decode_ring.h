@@ -34,7 +34,8 @@ template <class T, u32 SIZE, u32 KEYS, u32 CLUSTER> DEVICE void flash_decode_rin
   constexpr u32 ROWS = Decode::ROWS, WAVES = Decode::WAVES, PACK = Decode::PACK, PACKS = Decode::PACKS, BLOCK = WAVES * KEYS;
   // Bytes of a box of 64 columns, of a step's keys, and of a step; steps of a ring.
   constexpr u32 BOX = KEYS * 128, OF_KEYS = SIZE / 64 * BOX, STEP = 2 * OF_KEYS, STEPS = RING_BYTES / WAVES / STEP, ROW = SIZE + PACK;
-  static_assert(STEPS > 1 && KEYS % 8 == 0 && LEAST_OF_PART % KEYS == 0 && RING_BYTES >= WAVES * ROWS * SIZE * sizeof(f32), "a ring, in which sums have room");
+  static_assert(STEPS > 1 && RING_BYTES >= WAVES * ROWS * SIZE * sizeof(f32), "a ring, in which sums have room");
+  static_assert(KEYS % 8 == 0 && LEAST_OF_PART % KEYS == 0, "whole boxes");
   extern SHARED Unit decode_ring[];
   alignas(16) SHARED T queries[ROWS * ROW], new_key[SIZE], new_value[SIZE];
   alignas(16) SHARED f32 others[CLUSTER > 1 ? (CLUSTER - 1) * ROWS * SIZE : 1];
