@@ -22,9 +22,6 @@ DEVICE u32 in_cluster(u32 address, u32 rank) {
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(address), "r"(rank));
   return r;
 }
-DEVICE void store_in_cluster(u32 address, f32 x) {
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
-}
 DEVICE void store_in_cluster(u32 address, const f32 *four) {
   asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(four[0]), "f"(four[1]), "f"(four[2]),
                "f"(four[3])

@@ -21,6 +21,15 @@ pub(super) struct Unit {
     pub(super) matrix: bool,
 }
 
+impl Unit {
+    /// How many clusters of 1, 2, 4 or 8 workgroups, each of which needs a processor, have room at the same time: an H200, whose 132
+    /// processors are in groups of 8 to 18, has it for 15 of eight and 30 of four.
+    pub(super) fn clusters(self, workgroups: usize) -> usize {
+        let of_132 = if workgroups > 2 { 120 } else { 132 };
+        self.compute_units * of_132 / 132 / workgroups
+    }
+}
+
 #[cfg(test)]
 impl Unit {
     /// An H100 or H200.

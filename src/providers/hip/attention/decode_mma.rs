@@ -32,9 +32,9 @@ const ITEMS: usize = 256;
 const RING: usize = 192 << 10;
 const LEAST_OF_PART: usize = 128;
 
-/// Workgroups of a cluster, and workgroups in all such clusters for which a device of 132 processors has room at the same time.
-const CLUSTERS: [(usize, usize); 4] = [(8, 120), (4, 120), (2, 132), (1, 132)];
-/// For heads of up to 64 and of up to 128 numbers.
+/// Workgroups of a cluster.
+const CLUSTERS: [usize; 4] = [8, 4, 2, 1];
+/// Keys of a step of a wave, and the kernels for `CLUSTERS`: for heads of up to 64 and of up to 128 numbers.
 const OF_RINGS: [(usize, [&CStr; 4]); 2] = [
     (
         32,
@@ -111,15 +111,12 @@ impl Problem {
             return None;
         }
         let (_, of_clusters) = self.of_rings();
-        let (cluster, _, name) = CLUSTERS
-            .into_iter()
-            .zip(of_clusters)
-            .map(|((cluster, of_132), name)| (cluster, unit.compute_units * of_132 / 132 / cluster, name))
-            .find(|&(_, most, _)| heads <= most)?;
+        let mut clusters = CLUSTERS.into_iter().zip(of_clusters);
+        let (cluster, name) = clusters.find(|&(cluster, _)| heads <= unit.clusters(cluster))?;
         Some((KernelName { family, name }, cluster))
     }
 
-    /// Keys of a step of a wave, and the kernels for `CLUSTERS`.
+    /// The kernels for the larger of both heads.
     fn of_rings(&self) -> (usize, [&'static CStr; 4]) {
         OF_RINGS[usize::from(self.k.size.max(self.v.size) > 64)]
     }

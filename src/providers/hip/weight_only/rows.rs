@@ -65,12 +65,11 @@ const SMALL: usize = 256;
 const BARRIER: usize = 16;
 /// Waves that multiply.
 const WAVES: usize = 8;
-/// Workgroups of a cluster; workgroups in all such clusters for which a device of 132 processors has room at the same time (of
-/// four it has 30); the kernels of 8 and of 16 rows.
-const CLUSTERS: [(usize, usize, [&CStr; 2]); 3] = [
-    (1, 132, [c"weight_rows_8_cluster1", c"weight_rows_16_cluster1"]),
-    (2, 132, [c"weight_rows_8_cluster2", c"weight_rows_16_cluster2"]),
-    (4, 120, [c"weight_rows_8_cluster4", c"weight_rows_16_cluster4"]),
+/// Workgroups of a cluster; the kernels of 8 and of 16 rows.
+const CLUSTERS: [(usize, [&CStr; 2]); 3] = [
+    (1, [c"weight_rows_8_cluster1", c"weight_rows_16_cluster1"]),
+    (2, [c"weight_rows_8_cluster2", c"weight_rows_16_cluster2"]),
+    (4, [c"weight_rows_8_cluster4", c"weight_rows_16_cluster4"]),
 ];
 
 /// How a product's work is shared among workgroups.
@@ -109,9 +108,9 @@ pub(super) fn sharing(
     }
     let groups = m.div_ceil(8);
     let by = |cluster: usize| {
-        let (parts, of_132, _) = CLUSTERS[cluster];
+        let (parts, _) = CLUSTERS[cluster];
         let part = k / parts;
-        let clusters = (unit.compute_units * of_132 / 132 / parts).min(n / TILE);
+        let clusters = unit.clusters(parts).min(n / TILE);
         if !k.is_multiple_of(parts * BOX) || clusters == 0 {
             return None;
         }
@@ -137,7 +136,7 @@ impl Sharing {
     /// of their blocks, and the parts of sums that the cluster gives to this workgroup.
     fn memory(&self, n: usize) -> usize {
         let Sharing { slots, groups, part, .. } = *self;
-        let (parts, ..) = CLUSTERS[self.cluster];
+        let (parts, _) = CLUSTERS[self.cluster];
         let own = if parts > 1 { self.rounds(n).div_ceil(parts) } else { 0 };
         let small = 1024 + SMALL + (WAVES + parts) * groups * 32;
         let sums = (WAVES + own * parts) * 2 * groups * 512 + own * BARRIER;
@@ -162,7 +161,7 @@ impl Sharing {
 
     fn launch(&self, plan: &mut PlanBuilder<'_>, product: &Product, fused: &Fused) -> Result<(), OpError> {
         let Product { m, n, k, .. } = *product;
-        let (parts, _, names) = CLUSTERS[self.cluster];
+        let (parts, names) = CLUSTERS[self.cluster];
         let gated = fused.gate.is_some();
         let [origin, second] = fused.gate.unwrap_or([0, TILE / 2]);
         let step = if gated { TILE / 2 } else { TILE };
